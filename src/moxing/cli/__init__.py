@@ -1,0 +1,1 @@
+"""The `moxing` command. Importing it imports no TensorFlow."""

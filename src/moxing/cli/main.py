@@ -1,0 +1,53 @@
+"""The `moxing` command: one sub-command a file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from moxing._version import __version__
+from moxing.cli import enable, run
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the `moxing` command and returns its exit code.
+
+    Args:
+      argv: the arguments after the command's name; by default those of the process.
+
+    Example:
+      >>> main(['version']) # doctest: +ELLIPSIS
+      moxing-tensorflow ...
+      0
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["run"]:
+        # Everything after the script's name is the script's: not for argparse to look at.
+        return run.main(words[1:])
+    arguments = _parser().parse_args(words)
+    return int(arguments.function(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="moxing", description="MoXing: TensorFlow 1 training scripts run unchanged.")
+    parser.add_argument("--version", action="version", version=f"moxing-tensorflow {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands.add_parser("run", help="run a TensorFlow 1 script as it stands", add_help=False)
+    enable.add_commands(commands)
+    version = commands.add_parser("version", help="print the versions of MoXing, TensorFlow and Python")
+    version.set_defaults(function=_version)
+    return parser
+
+
+def _version(arguments: argparse.Namespace) -> int:
+    from importlib import metadata
+
+    print(f"moxing-tensorflow {__version__}")
+    for name in ("tensorflow", "tf-keras", "tf-slim", "numpy"):
+        try:
+            print(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            print(f"{name} is not installed")
+    print(f"python {sys.version.split()[0]}")
+    return 0

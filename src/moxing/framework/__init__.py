@@ -1,0 +1,1 @@
+"""The part of MoXing that needs no TensorFlow."""

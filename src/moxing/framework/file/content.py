@@ -1,0 +1,158 @@
+"""Whole files in one call: read, write, append."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Any
+
+from moxing.framework.file.errors import MoxFileReadException
+from moxing.framework.file.file_object import open_stream
+from moxing.framework.file.paths import Url, local_path
+from moxing.framework.file.replacing import replace_file
+
+_CHUNK = 1 << 20
+
+
+def read(url: Url, client_id: str | None = None, binary: bool = False, exist_check: bool = True) -> Any:
+    """Reads a whole file: text as UTF-8, or bytes.
+
+    Args:
+      url: A local path or a `file://` url.
+      client_id: Names the connection to an object store; a local file has none.
+      binary: True for bytes, False for text.
+      exist_check: Look whether the object exists before asking for it. A missing local file is noticed anyway.
+
+    Returns:
+      A str, or bytes if `binary`.
+
+    Raises:
+      MoxFileNotExistsException: There is no such file.
+      MoxFileReadException: The file was opened but its content could not be read.
+
+    Example:
+      >>> import moxing as mox, tempfile
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     mox.file.write(folder + '/a.txt', 'hello')
+      ...     mox.file.read(folder + '/a.txt')
+      'hello'
+    """
+    path = local_path(url, "url")
+    text = {} if binary else {"encoding": "utf-8"}
+    with open_stream(path, "rb" if binary else "r", "url", **text) as stream:
+        try:
+            return stream.read()
+        except UnicodeDecodeError as error:
+            error.add_note(f"url={path!r} is not UTF-8 text: read it with binary=True.")
+            raise
+        except OSError as error:
+            raise MoxFileReadException(None, error.errno, f"url: {error.strerror}", path) from error
+
+
+def write(url: Url, data: Any, binary: bool = False) -> None:
+    """Writes a whole file in place of what was there. A reader sees the old content or the new, never a part.
+
+    Args:
+      url: A local path or a `file://` url; its directory exists.
+      data: A str, written as UTF-8, or bytes if `binary`.
+      binary: Whether `data` is bytes.
+
+    Raises:
+      TypeError: `data` is bytes without `binary`, or text with it.
+      MoxFileNotExistsException: The directory of the file does not exist.
+
+    Example:
+      >>> import moxing as mox, tempfile
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     mox.file.write(folder + '/a.bin', b'01', binary=True)
+      ...     mox.file.get_size(folder + '/a.bin')
+      2
+    """
+    path = local_path(url, "url")
+    content = _encode(data, binary)
+    replace_file(path, "url", lambda stream: stream.write(content))
+
+
+def append(url: Url, data: Any, binary: bool = False) -> None:
+    """Writes at the end of a file, which is created if there is none.
+
+    Args:
+      url: A local path or a `file://` url.
+      data: A str, written as UTF-8, or bytes if `binary`.
+      binary: Whether `data` is bytes.
+
+    Raises:
+      TypeError: `data` is bytes without `binary`, or text with it.
+
+    Example:
+      >>> import moxing as mox, tempfile
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     mox.file.append(folder + '/log.txt', 'one ')
+      ...     mox.file.append(folder + '/log.txt', 'two')
+      ...     mox.file.read(folder + '/log.txt')
+      'one two'
+    """
+    path = local_path(url, "url")
+    content = _encode(data, binary)
+    with open_stream(path, "ab", "url") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def append_remote(src_url: Url, dst_url: Url) -> None:
+    """Writes the content of one file at the end of another, which is created if there is none.
+
+    Args:
+      src_url: The file to read, a local path or a `file://` url.
+      dst_url: The file to extend.
+
+    Raises:
+      MoxFileNotExistsException: `src_url` does not exist.
+
+    Example:
+      >>> import moxing as mox, tempfile
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     mox.file.write(folder + '/a', 'a')
+      ...     mox.file.write(folder + '/b', 'b')
+      ...     mox.file.append_remote(folder + '/a', folder + '/b')
+      ...     mox.file.read(folder + '/b')
+      'ba'
+    """
+    src, dst = local_path(src_url, "src_url"), local_path(dst_url, "dst_url")
+    with open_stream(src, "rb", "src_url") as source, open_stream(dst, "ab", "dst_url") as target:
+        # The size is fixed first: a file appended to itself would otherwise never end.
+        copy_stream(source, target, os.fstat(source.fileno()).st_size)
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def _encode(data: Any, binary: bool) -> bytes:
+    """The bytes to write. They are made before a file is touched, so that unfit data costs nothing."""
+    if not binary:
+        if not isinstance(data, str):
+            raise TypeError(f"data is {type(data).__name__}: expected str, or binary=True for bytes.")
+        return data.encode("utf-8")
+    if isinstance(data, str):
+        raise TypeError("data is str: expected bytes with binary=True; text is written with binary=False.")
+    if isinstance(data, bytes):
+        return data
+    try:
+        return memoryview(data).tobytes()
+    except TypeError:
+        raise TypeError(f"data is {type(data).__name__}: expected bytes with binary=True.") from None
+
+
+def copy_stream(source: IO[bytes], target: IO[bytes], count: int | None = None) -> None:
+    """Copies `count` bytes of an open file, by default all that are left.
+
+    Example:
+      >>> import io
+      >>> target = io.BytesIO()
+      >>> copy_stream(io.BytesIO(b'abc'), target, 2)
+      >>> target.getvalue()
+      b'ab'
+    """
+    while chunk := source.read(_CHUNK if count is None else min(count, _CHUNK)):
+        target.write(chunk)
+        if count is not None:
+            count -= len(chunk)

@@ -1,0 +1,266 @@
+"""MoXing's own command-line flags: one registry, read from anywhere on the command line.
+
+Users do not define these flags; they stand in their own registry, beside `tf.flags` and `argparse`. Where a script
+defines a flag of the same name, the name is the script's: both see its value (`share_with_user`).
+"""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})
+_FALSE = frozenset({"false", "f", "0", "no", "n", "off"})
+
+
+class FlagError(ValueError):
+    """A flag name that does not exist, or a value of the wrong type."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One flag: its name, the type of its value, the default and a line of help."""
+
+    name: str
+    kind: type
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+
+    def parse(self, text: Any) -> Any:
+        """The value for a text from the command line or a Python value from `set_flag`.
+
+        Example:
+          >>> Flag('num_gpus', int, 1, 'GPUs').parse('4')
+          4
+        """
+        if text is None:
+            return None
+        value = self._convert(text)
+        if self.choices and value not in self.choices:
+            raise FlagError(f"--{self.name}={text!r}: expected one of {', '.join(self.choices)}.")
+        return value
+
+    def _convert(self, text: Any) -> Any:
+        try:
+            if self.kind is bool:
+                return _parse_bool(text)
+            if self.kind is int and isinstance(text, bool | float) and text != int(text):
+                raise ValueError(text)
+            return self.kind(text)
+        except (TypeError, ValueError):
+            raise FlagError(f"--{self.name}={text!r}: expected {_KIND_NAMES[self.kind]}.") from None
+
+
+_KIND_NAMES = {int: "an integer", float: "a number", bool: "True or False", str: "a string"}
+
+
+def _parse_bool(text: Any) -> bool:
+    word = str(text).strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise ValueError(text)
+
+
+@dataclass
+class _UserFlag:
+    """A flag of the same name that the script defined: where its value is read and written."""
+
+    read: Callable[[], Any]
+    write: Callable[[Any], None]
+
+
+@dataclass
+class FlagRegistry:
+    """The flags of one process, with values from the command line, `set_flag`, or the defaults.
+
+    Example:
+      >>> registry = FlagRegistry((Flag('num_gpus', int, 1, 'GPUs'),))
+      >>> registry.parse(['--num_gpus=2', '--not_ours', 'file'])
+      >>> registry.get('num_gpus')
+      2
+    """
+
+    flags: Sequence[Flag]
+    _values: dict[str, Any] = field(default_factory=dict)
+    _user_flags: dict[str, _UserFlag] = field(default_factory=dict)
+    _parsed: bool = False
+
+    def __post_init__(self) -> None:
+        self._by_name = {flag.name: flag for flag in self.flags}
+
+    def names(self) -> list[str]:
+        """All names, in the order of the help text."""
+        return [flag.name for flag in self.flags]
+
+    def parse(self, arguments: Sequence[str] | None = None) -> None:
+        """Reads the flags from `arguments` (by default the command line); what it does not know it leaves alone."""
+        self._parsed = True
+        for name, text in self._scan(sys.argv[1:] if arguments is None else arguments):
+            self._values[name] = self._by_name[name].parse(text)
+
+    def get(self, name: str) -> Any:
+        """The value of a flag. An unknown name is an error that lists the nearest ones."""
+        flag = self._lookup(name)
+        if name in self._user_flags:
+            return flag.parse(self._user_flags[name].read())
+        if not self._parsed:
+            self.parse()
+        return self._values.get(name, flag.default)
+
+    def set(self, name: str, value: Any) -> None:
+        """Sets a flag as the command line would."""
+        parsed = self._lookup(name).parse(value)
+        if not self._parsed:
+            self.parse()
+        self._values[name] = parsed
+        if name in self._user_flags:
+            self._user_flags[name].write(parsed)
+
+    def share_with_user(self, name: str, read: Callable[[], Any], write: Callable[[Any], None]) -> None:
+        """Tells that the script itself defined the flag `name`: from now on the script's value is the value."""
+        if name in self._by_name:
+            self._user_flags[name] = _UserFlag(read, write)
+
+    def strip(self, arguments: Sequence[str], keep: Callable[[str], bool] = lambda name: False) -> list[str]:
+        """`arguments` without MoXing's flags and their values; `keep(name)` says which to leave in.
+
+        Example:
+          >>> registry = FlagRegistry((Flag('num_gpus', int, 1, 'GPUs'),))
+          >>> registry.strip(['--num_gpus', '2', '--lr=0.1'])
+          ['--lr=0.1']
+        """
+        rest = list(arguments)
+        for start, stop, name, _ in reversed(list(self._matches(arguments))):
+            if not keep(name):
+                del rest[start:stop]
+        return rest
+
+    def reset(self) -> None:
+        """Forgets all values, as in a new process."""
+        self._values.clear()
+        self._user_flags.clear()
+        self._parsed = False
+
+    def get_help(self) -> str:
+        """The help text: a line or two for every flag."""
+        lines = ["MoXing's command-line flags (no script defines them):"]
+        for flag in self.flags:
+            lines.append(f"  --{flag.name}  ({flag.kind.__name__}, default {flag.default!r})")
+            choices = f" One of {', '.join(flag.choices)}." if flag.choices else ""
+            lines.append(f"      {flag.help}{choices}")
+        return "\n".join(lines)
+
+    def _lookup(self, name: str) -> Flag:
+        if name in self._by_name:
+            return self._by_name[name]
+        near = difflib.get_close_matches(name, self._by_name, n=3, cutoff=0.5)
+        hint = f"Did you mean {', '.join(near)}?" if near else "mox_flags.get_help() lists all flags."
+        raise FlagError(f"MoXing has no flag {name!r}. {hint}")
+
+    def _scan(self, arguments: Sequence[str]) -> list[tuple[str, Any]]:
+        return [(name, text) for _, _, name, text in self._matches(arguments)]
+
+    def _matches(self, arguments: Sequence[str]) -> list[tuple[int, int, str, Any]]:
+        """Every flag of ours: where it starts and stops in `arguments`, its name, its text."""
+        found: list[tuple[int, int, str, Any]] = []
+        position = 0
+        while position < len(arguments):
+            if arguments[position] == "--":
+                break
+            match = self._match(arguments, position)
+            if match is not None:
+                found.append(match)
+                position = match[1]
+            else:
+                position += 1
+        return found
+
+    def _match(self, arguments: Sequence[str], position: int) -> tuple[int, int, str, Any] | None:
+        word = arguments[position]
+        if not word.startswith("-"):
+            return None
+        name, equals, text = word.lstrip("-").partition("=")
+        if name.startswith("no") and name[2:] in self._by_name and not equals:
+            if self._by_name[name[2:]].kind is bool:
+                return position, position + 1, name[2:], False
+        if name not in self._by_name:
+            return None
+        if equals:
+            return position, position + 1, name, text
+        following = arguments[position + 1] if position + 1 < len(arguments) else None
+        if self._by_name[name].kind is bool:
+            # `--flag` alone means true; `--flag False` is read too, as argparse-based flags of 2017 did.
+            if following is not None and following.lower() in _TRUE | _FALSE:
+                return position, position + 2, name, following
+            return position, position + 1, name, True
+        if following is None or (following.startswith("--") and len(following) > 2):
+            raise FlagError(f"--{name} needs a value: {_KIND_NAMES[self._by_name[name].kind]}.")
+        return position, position + 2, name, following
+
+
+_VARIABLE_UPDATES = (
+    "auto",
+    "parameter_server",
+    "replicated",
+    "replicated_host",
+    "distributed_replicated",
+    "distributed_replicated_dgc",
+    "distributed_replicated_mix",
+    "collective",
+)
+
+FLAGS = FlagRegistry(
+    (
+        Flag("num_gpus", int, 1, "GPUs per worker; leave it at 1 on a CPU."),
+        Flag("job_name", str, "", "Role of this process in a cluster: ps or worker."),
+        Flag("task_index", int, 0, "Index of this process in its job; worker 0 is the chief."),
+        Flag("ps_hosts", str, "", "Comma-separated host:port list of the parameter servers."),
+        Flag("worker_hosts", str, "", "Comma-separated host:port list of the workers."),
+        Flag("controller_host", str, "", "host:port of the controller of an all-reduce job without ps."),
+        Flag("sync_replicas", bool, True, "Workers apply their gradients together."),
+        Flag("variable_update", str, None, "How variables are updated; by default the best for the devices found.",
+             _VARIABLE_UPDATES),
+        Flag("dgc_sparsity_strategy", str, None, "Sparsities of deep gradient compression, comma-separated."),
+        Flag("dgc_momentum_type", str, None, "Momentum of deep gradient compression: vanilla or nesterov."),
+        Flag("dgc_momentum", float, None, "Momentum factor of deep gradient compression."),
+        Flag("dgc_momentum_factor_masking", bool, None, "Mask the momentum of gradients that were sent."),
+        Flag("dgc_total_samples", int, None, "Samples per epoch, for the warm-up of the sparsity."),
+        Flag("min_size_in_kb", int, None, "distributed_replicated_mix: smallest variable that is compressed."),
+        Flag("var_space_starter", int, None, "distributed_replicated_mix: tuning."),
+        Flag("var_mix_offset", int, None, "distributed_replicated_mix: tuning."),
+        Flag("checkpoint_include_patterns", str, None,
+             "Comma-separated regular expressions: variables to take from checkpoint_path."),
+        Flag("checkpoint_exclude_patterns", str, None,
+             "Comma-separated regular expressions: variables not to take from checkpoint_path."),
+        Flag("trainable_include_patterns", str, None, "Comma-separated regular expressions: variables to train."),
+        Flag("trainable_exclude_patterns", str, None, "Comma-separated regular expressions: variables to freeze."),
+        Flag("loss_scale", float, 1.0, "The loss is multiplied by it before, the gradients divided by it after."),
+        Flag("gradient_clip_type", str, None, "How gradients are clipped.", ("norm", "global_norm", "value")),
+        Flag("gradient_clip", float, None, "The bound of the clipping."),
+        Flag("use_fp16", bool, False, "Compute the whole model in half precision."),
+        Flag("exact_fp16", bool, False, "Compute half precision as written where the device does not accelerate it."),
+        Flag("var_dtype", str, None, "Type of the variables.", ("fp32", "fp16")),
+        Flag("clone_on_cpu", bool, False, "Put the towers on the CPU."),
+        Flag("local_parameter_device", str, None, "Where variables live.", ("cpu", "gpu")),
+        Flag("log_first_clone", bool, True, "Print the log_info of the first tower only; False: the mean of all."),
+        Flag("summary_verbosity", int, 1, "0: no summaries; 1 and above: log_info and tf.summary.*."),
+        Flag("running_log_level", int, 2, "0: silent, 1: warnings, 2: the run's log lines, 3: debug."),
+        Flag("num_inter_threads", int, 0, "Operations that run at once (0: TensorFlow decides)."),
+        Flag("num_intra_threads", int, 0, "Threads within one operation (0: TensorFlow decides)."),
+        Flag("num_prefetch_threads", int, 0, "Parallel calls of the input's per-sample work (0: adapted by itself)."),
+        Flag("warmup_steps", int, 0, "Steps at the start that are left out of sample/sec."),
+        Flag("server_protocol", str, "grpc", "Protocol between the processes of a cluster."),
+        Flag("sync_before_server", bool, False, "Wait for all processes before the servers start."),
+        Flag("session_timeout", int, 0, "Seconds to wait for the chief's session (0: for ever)."),
+        Flag("chief_inc_global_step", bool, False, "Only the chief advances global_step."),
+        Flag("rank", int, 0, "Index of this process (accepted for scripts that pass it to every backend)."),
+        Flag("keep_checkpoint_max", int, 5, "How many checkpoints are kept."),
+        Flag("restart", bool, False, "Move the checkpoints in log_dir aside and train from the start."),
+    )
+)

@@ -1,0 +1,73 @@
+"""MoXing on TensorFlow: `import moxing.tensorflow as mox`."""
+
+import difflib as _difflib
+from typing import Any as _Any
+
+from moxing.tf1 import environment as _environment
+
+_environment.import_tensorflow()
+
+# ruff: noqa: E402  (TensorFlow reads its switches at import, so they come first)
+from moxing._version import __version__
+from moxing.framework import file
+from moxing.tensorflow import start_up as _start_up
+from moxing.tensorflow.executor import (
+    AggregativeSessionRunHook,
+    ExportKeys,
+    ExportSpec,
+    InputSpec,
+    ModeKeys,
+    ModelSpec,
+    RunResult,
+    get_collection,
+    get_flag,
+    run,
+    set_flag,
+    var_scope,
+)
+from moxing.tensorflow.optimizer import OptimizerKeys, get_optimizer_fn
+
+_start_up.announce(__version__)
+
+__all__ = [
+    "AggregativeSessionRunHook",
+    "ExportKeys",
+    "ExportSpec",
+    "InputSpec",
+    "ModeKeys",
+    "ModelSpec",
+    "OptimizerKeys",
+    "RunResult",
+    "__version__",
+    "file",
+    "get_collection",
+    "get_flag",
+    "get_optimizer_fn",
+    "run",
+    "set_flag",
+    "var_scope",
+]
+
+#: Names of the original that this version does not have, by the part they belong to.
+_NOT_YET = {
+    "ready-made data sets": (
+        "ImageClassificationRawMetadata", "ImageClassificationRawDataset", "ImageClassificationTFRecordMetadata",
+        "ImageClassificationTFRecordDataset", "MultilabelClassificationRawMetadata",
+        "MultilabelClassificationRawDataset", "AsyncRawGenerator", "get_tfrecord", "get_dataset", "get_dataset_meta",
+    ),
+    "data augmentation": ("get_data_augmentation_fn", "PreprocessingKeys"),
+    "the model zoo": ("get_model_fn", "get_model_meta", "NetworkKeys"),
+    "optimizer wrappers": ("get_optimizer_wrapper_fn",),
+    "evaluation inside training": ("LogEvaluationMetricHook", "EarlyStoppingHook", "PlateauLREarlyStoppingHook"),
+    "hyper-parameter search": ("auto",),
+    "object stores": ("cache",),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    for part, names in _NOT_YET.items():
+        if name in names:
+            raise AttributeError(f"mox.{name}: {part} is not available in MoXing {__version__}.")
+    near = _difflib.get_close_matches(name, __all__, n=1)
+    hint = f" Did you mean mox.{near[0]}?" if near else ""
+    raise AttributeError(f"module 'moxing.tensorflow' has no attribute {name!r}.{hint}")

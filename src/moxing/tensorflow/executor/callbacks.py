@@ -1,0 +1,48 @@
+"""Calling the user's functions with the arguments that they declare."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from moxing.tensorflow.executor.specs import ModeKeys
+
+_MODE_NAMES = ("mode", "run_mode")
+
+
+def require_callable(name: str, function: Any) -> Callable[..., Any]:
+    """Returns `function` if it can be called, else raises an error that names the argument.
+
+    Example:
+      >>> require_callable('input_fn', len) is len
+      True
+    """
+    if callable(function):
+        return function  # type: ignore[no-any-return]
+    if function is None:
+        raise ValueError(f"mox.run({name}=None): {name} is needed here; give a function.")
+    raise TypeError(f"mox.run({name}=...): expected a function, got a {type(function).__name__}: {function!r}.")
+
+
+def call_with_mode(name: str, function: Callable[..., Any], mode: ModeKeys, *first: Any) -> Any:
+    """Calls an `input_fn` or `model_fn`: the mode goes by the name it has there (`mode`, `run_mode`), else by position.
+
+    Example:
+      >>> call_with_mode('model_fn', lambda inputs, run_mode, **kwargs: (inputs, run_mode.value), ModeKeys.EVAL, [1])
+      ([1], 'EVAL')
+    """
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # built in C, says nothing of its parameters
+        return function(*first, mode)
+    for mode_name in _MODE_NAMES:
+        if mode_name in parameters:
+            return function(*first, **{mode_name: mode})
+    positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    varargs = any(p.kind == p.VAR_POSITIONAL for p in parameters.values())
+    if varargs or len(positional) > len(first):
+        return function(*first, mode)
+    expected = ", ".join([*(["inputs"] if first else []), "mode", "**kwargs"])
+    given = ", ".join(str(p) for p in parameters.values())
+    raise TypeError(f"{name} is declared as ({given}) and takes no mode; declare it as ({expected}).")

@@ -1,0 +1,211 @@
+"""Checkpoints: plain TensorFlow V2 files, and beside each a small JSON with the place in the data.
+
+The order makes a checkpoint whole: the variables, then the JSON, and only then the `checkpoint` file that names it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import tensorflow.compat.v1 as tf
+
+from moxing.framework.flags import FLAGS
+
+_PREFIX = "model.ckpt"
+_POSITION_SUFFIX = ".moxing.json"
+
+
+@dataclass(frozen=True)
+class Position:
+    """What a run must know, beside the variables, to go on as if it had never stopped.
+
+    Attributes:
+      elements: elements of the data that are used up; 0 also after the end of the data (the next run starts over).
+      seed: the run's random seed, which decides the order of shuffled data.
+    """
+
+    elements: int = 0
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A readable checkpoint.
+
+    Attributes:
+      prefix: its path, without the endings of its files.
+      shapes: the shapes of its variables by name.
+      resume: true when it stands in `log_dir` and the run goes on from it.
+      position: the place in the data, for `resume`.
+    """
+
+    prefix: str
+    shapes: Mapping[str, Sequence[int]]
+    resume: bool = False
+    position: Position = Position()
+
+    @property
+    def global_step(self) -> int:
+        """The step at which it was written; 0 where it does not say."""
+        if "global_step" not in self.shapes:
+            return 0
+        return int(tf.train.NewCheckpointReader(self.prefix).get_tensor("global_step"))
+
+
+def newest(log_dir: str) -> Source | None:
+    """The newest undamaged checkpoint of a `log_dir`, or None if there is none; damaged ones are named and passed over."""
+    candidates = _listed(log_dir)
+    for prefix in candidates:
+        try:
+            shapes = _read_all(prefix)
+        except (tf.errors.OpError, ValueError) as error:
+            reason = (getattr(error, "message", "") or str(error)).splitlines()[0]
+            tf.logging.warning("The checkpoint %s is damaged (%s); falling back to the one before it.", prefix, reason)
+            continue
+        return Source(prefix, shapes, resume=True, position=_read_position(prefix))
+    if candidates:
+        raise ValueError(
+            f"All {len(candidates)} checkpoints in {log_dir} are damaged. Restore the files from a copy, give another "
+            "log_dir, or train from the start with --restart."
+        )
+    return None
+
+
+def named(path: str) -> Source:
+    """The checkpoint that `checkpoint_path` names: a directory, or a prefix, V1 or V2 format."""
+    prefix: str | None = path
+    if os.path.isdir(path):
+        found = newest(path)
+        if found is None:
+            raise ValueError(f"checkpoint_path={path!r}: the directory holds no checkpoint.")
+        return Source(found.prefix, found.shapes)
+    if path.endswith((".index", ".meta")) or ".data-" in path:
+        prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", path)
+    if not (os.path.exists(f"{prefix}.index") or os.path.isfile(str(prefix))):
+        raise ValueError(f"checkpoint_path={path!r}: there is no such checkpoint; give a directory or a prefix.")
+    try:
+        reader = tf.train.NewCheckpointReader(prefix)
+    except (tf.errors.OpError, ValueError) as error:
+        raise ValueError(f"checkpoint_path={path!r}: not a readable checkpoint: {error}.") from None
+    return Source(str(prefix), reader.get_variable_to_shape_map())
+
+
+def set_aside(log_dir: str) -> None:
+    """Moves the checkpoints of `log_dir` into a directory of their own, for a fresh start."""
+    files = [name for name in sorted(_files(log_dir)) if name == "checkpoint" or name.startswith(_PREFIX)]
+    if not files:
+        return
+    number = 1
+    while os.path.exists(target := os.path.join(log_dir, f"before_restart_{number}")):
+        number += 1
+    os.makedirs(target)
+    # The file that names the checkpoints goes first: without it a half-finished move is no checkpoint.
+    for name in sorted(files, key=lambda name: name != "checkpoint"):
+        os.replace(os.path.join(log_dir, name), os.path.join(target, name))
+    tf.logging.info("--restart: moved the checkpoints of %s to %s.", log_dir, target)
+
+
+class Keeper:
+    """Writes checkpoints into `log_dir` and removes the oldest. Make it when the graph is complete.
+
+    Args:
+      log_dir: the directory, made if it is missing.
+      seed: the run's seed, kept with every checkpoint.
+    """
+
+    def __init__(self, log_dir: str, seed: int | None) -> None:
+        os.makedirs(log_dir, exist_ok=True)
+        self._log_dir, self._seed = log_dir, seed
+        self._most = FLAGS.get("keep_checkpoint_max")
+        if self._most < 1:
+            raise ValueError(f"--keep_checkpoint_max={self._most}: expected a number from 1.")
+        self._saver = tf.train.Saver(max_to_keep=None)
+        self._kept = list(reversed(_listed(log_dir)))
+        self.last: str | None = None
+
+    def save(self, session: tf.Session, global_step: int, elements: int) -> str:
+        """Writes a checkpoint; it counts only when everything of it is on the disk."""
+        base = os.path.join(self._log_dir, _PREFIX)
+        tf.logging.info("Saving checkpoints for %d into %s.", global_step, base)
+        prefix = str(
+            self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
+        )
+        write_atomically(prefix + _POSITION_SUFFIX, json.dumps({"format": 1, **asdict(Position(elements, self._seed))}))
+        kept = [*(path for path in self._kept if path != prefix), prefix]
+        old, self._kept = kept[: -self._most], kept[-self._most :]
+        _commit(self._log_dir, self._kept)
+        for path in old:
+            _remove(path)
+        self.last = prefix
+        return prefix
+
+
+def _commit(log_dir: str, prefixes: Sequence[str]) -> None:
+    """Writes the `checkpoint` file, oldest first; names are relative, so that the directory can be moved."""
+    names = [os.path.basename(prefix) for prefix in prefixes]
+    lines = [f'model_checkpoint_path: "{names[-1]}"', *(f'all_model_checkpoint_paths: "{name}"' for name in names)]
+    write_atomically(os.path.join(log_dir, "checkpoint"), "\n".join(lines) + "\n")
+
+
+def _remove(prefix: str) -> None:
+    directory, base = os.path.split(prefix)
+    for name in _files(directory):
+        if name.startswith(base + "."):
+            os.remove(os.path.join(directory, name))
+
+
+def write_atomically(path: str, text: str) -> None:
+    """Writes beside the target, flushes, renames: a reader sees the old file or the new one."""
+    temporary = f"{path}.tmp{os.getpid()}"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+def _files(directory: str) -> list[str]:
+    return os.listdir(directory) if os.path.isdir(directory) else []
+
+
+def _listed(log_dir: str) -> list[str]:
+    """Prefixes of the checkpoints in a directory, newest first."""
+    try:
+        state = tf.train.get_checkpoint_state(log_dir)
+    except (tf.errors.OpError, ValueError):
+        state = None
+    if state is not None and state.all_model_checkpoint_paths:
+        return list(reversed(state.all_model_checkpoint_paths))
+    if state is not None and state.model_checkpoint_path:
+        return [state.model_checkpoint_path]
+    # The file that names them is missing or damaged: what is complete on the disk still counts.
+    steps = [re.fullmatch(rf"{re.escape(_PREFIX)}-(\d+)\.index", name) for name in _files(log_dir)]
+    numbers = sorted((int(match.group(1)) for match in steps if match), reverse=True)
+    return [os.path.join(log_dir, f"{_PREFIX}-{number}") for number in numbers]
+
+
+def _read_all(prefix: str) -> dict[str, list[int]]:
+    """The variables of a checkpoint; reading each once checks its sum, so damage shows before a run rests on it."""
+    reader = tf.train.NewCheckpointReader(prefix)
+    shapes: dict[str, list[int]] = reader.get_variable_to_shape_map()
+    for name in shapes:
+        reader.get_tensor(name)
+    return shapes
+
+
+def _read_position(prefix: str) -> Position:
+    path = prefix + _POSITION_SUFFIX
+    if not os.path.exists(path):
+        tf.logging.warning("%s is missing: the run goes on from the start of the data.", path)
+        return Position()
+    try:
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
+        return Position(elements=int(content["elements"]), seed=content["seed"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        tf.logging.warning("%s cannot be read (%s): the run goes on from the start of the data.", path, error)
+        return Position()

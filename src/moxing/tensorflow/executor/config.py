@@ -1,0 +1,215 @@
+"""The arguments of `mox.run`, checked before anything is built."""
+
+from __future__ import annotations
+
+import difflib
+import numbers
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.framework.flags import FLAGS
+from moxing.tensorflow.executor.callbacks import require_callable
+from moxing.tensorflow.executor.specs import ExportKeys, ModeKeys
+
+DEFAULT_SAVE_SECS = 600
+
+
+class _Default:
+    """Marks an argument that was not given, where None has a meaning of its own."""
+
+    def __repr__(self) -> str:
+        return "<default>"
+
+
+DEFAULT = _Default()
+
+#: Numbers of steps are kept in signed 64-bit variables; `sys.maxint` of any machine fits.
+_MOST_STEPS = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """One run as it will be carried out: every value checked, defaults filled in."""
+
+    mode: ModeKeys
+    input_fn: Callable[..., Any]
+    model_fn: Callable[..., Any]
+    optimizer_fns: Sequence[Callable[..., Any]]
+    output_fn: Callable[..., Any] | None
+    batch_size: int | None
+    auto_batch: bool
+    log_dir: str | None
+    max_steps: int
+    checkpoint_path: str | None
+    log_every: int
+    output_every: int
+    summary_every: int
+    save_secs: float | None
+    save_steps: int | None
+    export: bool
+
+    @property
+    def batches(self) -> bool:
+        """True when samples of `input_fn` are to be put together to batches."""
+        return self.auto_batch and self.batch_size is not None
+
+
+def check_arguments(
+    input_fn: Any,
+    output_fn: Any,
+    model_fn: Any,
+    optimizer_fn: Any,
+    run_mode: Any,
+    inter_mode: Any,
+    batch_size: Any,
+    auto_batch: Any,
+    log_dir: Any,
+    max_number_of_steps: Any,
+    checkpoint_path: Any,
+    log_every_n_steps: Any,
+    output_every_n_steps: Any,
+    save_summary_steps: Any,
+    save_model_secs: Any,
+    export_model: Any,
+    fetch_strategy_fn: Any,
+    save_model_steps: Any,
+) -> RunConfig:
+    """Checks the arguments of `mox.run`; an error names the argument, the value and what would be right."""
+    mode = _mode(run_mode)
+    if inter_mode is not None:
+        raise NotImplementedError(
+            f"mox.run(inter_mode={inter_mode!r}): evaluation inside training is not available in this version. "
+            "Run EVAL as a second mox.run, or leave inter_mode out."
+        )
+    if fetch_strategy_fn is not None:
+        raise ValueError("mox.run(fetch_strategy_fn=...) was never documented and is not supported; leave it out.")
+    training = mode is ModeKeys.TRAIN
+    output_every = _count("output_every_n_steps", output_every_n_steps)
+    if mode is ModeKeys.PREDICT:
+        if output_fn is None:
+            raise ValueError("mox.run(run_mode='PREDICT') needs output_fn: a function that takes the outputs.")
+        output_every = output_every or 1
+    export = _export(export_model)
+    if export and mode is ModeKeys.PREDICT:
+        raise ValueError("mox.run(export_model=...): a model is exported after TRAIN or EVAL, not after PREDICT.")
+    if export and log_dir is None:
+        raise ValueError("mox.run(export_model=..., log_dir=None): log_dir is needed, the model is written there.")
+    save_secs, save_steps = _save_period(save_model_secs, save_model_steps)
+    return RunConfig(
+        mode=mode,
+        input_fn=require_callable("input_fn", input_fn),
+        model_fn=require_callable("model_fn", model_fn),
+        optimizer_fns=_optimizer_fns(optimizer_fn) if training else (),
+        output_fn=None if output_fn is None else require_callable("output_fn", output_fn),
+        batch_size=None if batch_size is None else _count("batch_size", batch_size, least=1),
+        auto_batch=bool(auto_batch),
+        log_dir=_path("log_dir", log_dir),
+        max_steps=_max_steps(max_number_of_steps),
+        checkpoint_path=_path("checkpoint_path", checkpoint_path),
+        log_every=_count("log_every_n_steps", log_every_n_steps),
+        output_every=output_every,
+        summary_every=_count("save_summary_steps", save_summary_steps) if FLAGS.get("summary_verbosity") >= 1 else 0,
+        save_secs=save_secs,
+        save_steps=save_steps,
+        export=export,
+    )
+
+
+def _mode(run_mode: Any) -> ModeKeys:
+    runnable = [ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT]
+    words = ", ".join(f"mox.ModeKeys.{mode.value}" for mode in runnable)
+    text = getattr(run_mode, "value", run_mode)
+    if text == "EXPORT":
+        raise ValueError(
+            "mox.run(run_mode='EXPORT') cannot be asked for: a model is exported at the end of TRAIN or EVAL with "
+            f"export_model=mox.ExportKeys.TF_SERVING. run_mode is one of {words}."
+        )
+    for mode in runnable:
+        if text == mode.value:
+            return mode
+    near = difflib.get_close_matches(str(text).upper(), [mode.value for mode in runnable], n=1, cutoff=0.3)
+    hint = f" Did you mean mox.ModeKeys.{near[0]}?" if near else ""
+    raise ValueError(f"mox.run(run_mode={run_mode!r}): expected one of {words}.{hint}")
+
+
+def _optimizer_fns(optimizer_fn: Any) -> list[Callable[..., Any]]:
+    if optimizer_fn is None:
+        raise ValueError("mox.run(run_mode='TRAIN') needs optimizer_fn, for example mox.get_optimizer_fn('sgd', 0.01).")
+    candidates = list(optimizer_fn) if isinstance(optimizer_fn, list | tuple) else [optimizer_fn]
+    if not candidates:
+        raise ValueError("mox.run(optimizer_fn=[]): expected one function for every loss.")
+    for candidate in candidates:
+        if isinstance(candidate, tf.train.Optimizer) or (
+            not callable(candidate) and hasattr(candidate, "apply_gradients")
+        ):
+            kind = type(candidate).__name__
+            raise TypeError(
+                f"mox.run(optimizer_fn=...): '{kind}' object is not callable. optimizer_fn is a function that returns "
+                f"the optimizer, because it is built inside the run's own graph: optimizer_fn=lambda: {kind}(...)."
+            )
+        require_callable("optimizer_fn", candidate)
+    return candidates
+
+
+def _count(name: str, value: Any, least: int = 0) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or value != int(value) or value < least:
+        raise ValueError(f"mox.run({name}={value!r}): expected an integer from {least}.")
+    return int(value)
+
+
+def _max_steps(value: Any) -> int:
+    if value is None:
+        raise ValueError("mox.run(max_number_of_steps=None): expected an integer; sys.maxsize runs to the end of data.")
+    if isinstance(value, float) and value == float("inf"):
+        return _MOST_STEPS
+    steps = min(_count("max_number_of_steps", value), _MOST_STEPS)
+    if steps == 0:
+        raise ValueError(
+            "mox.run(max_number_of_steps=0): the run would do nothing. Give the number of steps, or sys.maxsize to run "
+            "to the end of the data."
+        )
+    return steps
+
+
+def _save_period(secs: Any, steps: Any) -> tuple[float | None, int | None]:
+    for name, value in (("save_model_secs", secs), ("save_model_steps", steps)):
+        if value is None or value is DEFAULT:
+            continue
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or value < 0:
+            raise ValueError(f"mox.run({name}={value!r}): expected a number from 0, or None for never.")
+    if secs is DEFAULT and steps is DEFAULT:
+        return DEFAULT_SAVE_SECS, None
+    if secs is not DEFAULT and secs:
+        return float(secs), None
+    return None, int(steps) if steps is not DEFAULT and steps else None
+
+
+def _export(export_model: Any) -> bool:
+    if export_model in (None, False):
+        return False
+    if export_model is True or getattr(export_model, "value", export_model) == ExportKeys.TF_SERVING.value:
+        return True
+    raise ValueError(f"mox.run(export_model={export_model!r}): expected False or mox.ExportKeys.TF_SERVING.")
+
+
+def _path(name: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike):
+        raise TypeError(f"mox.run({name}={value!r}): expected a path, got a {type(value).__name__}.")
+    text = os.fspath(value)
+    if text == "":
+        # The platform of that time passed `--train_url=` for a field that was left empty (pitfall 2-4-3).
+        tf.logging.warning("mox.run(%s=''): the path is empty and counts as not given.", name)
+        return None
+    if "://" in text and not text.startswith("file://"):
+        raise ValueError(
+            f"mox.run({name}={text!r}): object stores are not available in this version; give a local path."
+        )
+    return text.removeprefix("file://")

@@ -1,0 +1,211 @@
+"""Exporting a SavedModel after a run: written beside, loaded back and compared, then named."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.executor import checkpoint
+from moxing.tensorflow.executor.config import RunConfig
+from moxing.tensorflow.executor.inputs import Inputs
+from moxing.tensorflow.executor.model import Model, build_model
+from moxing.tensorflow.executor.restore import make_restore
+from moxing.tensorflow.executor.specs import ExportSpec, ModeKeys
+from moxing.tf1.switches import graph_mode, quiet_tensorflow
+
+SIGNATURE = "predict_object"
+
+#: How far a half-precision-free model may drift between two builds of the same graph.
+_RELATIVE, _ABSOLUTE = 1e-3, 1e-4
+
+
+class ExportError(RuntimeError):
+    """The exported model does not compute what the trained one does."""
+
+
+def check_version(log_dir: str, spec: ExportSpec | None) -> None:
+    """Raises an AssertionError when the version that the model names exists already."""
+    if spec is not None and spec.version != -1:
+        _target(log_dir, spec)
+
+
+def export_model(config: RunConfig, inputs: Inputs, source: checkpoint.Source, batch: Sequence[Any] | None) -> str:
+    """Exports the model with the variables of `source` into `log_dir`; returns the directory.
+
+    Args:
+      config: the run.
+      inputs: the input of the run's graph, for shapes and types.
+      source: the checkpoint.
+      batch: values for the inputs to compare the exported model with; None where no batch could be had.
+    """
+    log_dir = str(config.log_dir)
+    with quiet_tensorflow():
+        target = _export_compared(config, log_dir, inputs, source, batch)
+    tf.logging.info("SavedModel written to: %s", os.path.join(target, "saved_model.pb"))
+    return target
+
+
+def _export_compared(
+    config: RunConfig, log_dir: str, inputs: Inputs, source: checkpoint.Source, batch: Sequence[Any] | None
+) -> str:
+    with graph_mode(tf.Graph()):
+        placeholders = [_placeholder(tensor) for tensor in inputs.tensors]
+        model = build_model(config, ModeKeys.EXPORT, inputs.structure.arrange(placeholders))
+        spec = model.export_spec
+        if spec is None:  # build_model has checked it
+            raise ValueError("model_fn returned no export_spec.")
+        target = _target(log_dir, spec)
+        temporary = os.path.join(log_dir, f".export-{os.getpid()}-{os.path.basename(target)}")
+        shutil.rmtree(temporary, ignore_errors=True)
+        restore = make_restore(source, training=False) if tf.global_variables() else None
+        with tf.Session() as session:
+            session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+            session.run(tf.tables_initializer())
+            if restore is not None:
+                restore(session)
+            _write(session, spec, temporary)
+            values = _values(session, placeholders, model, batch)
+    try:
+        if values is not None:
+            _compare_loaded(temporary, values)
+            _compare_evaluation(config, inputs, source, batch, values)
+        _sync_tree(temporary)
+        os.rename(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return target
+
+
+def _target(log_dir: str, spec: ExportSpec) -> str:
+    version: int | str = spec.version
+    if version == -1:
+        names = os.listdir(log_dir) if os.path.isdir(log_dir) else []
+        version = max((int(name) for name in names if name.isdecimal()), default=0) + 1
+    target = os.path.join(log_dir, str(version))
+    if os.path.exists(target):
+        raise AssertionError(
+            f"Export directory already exists. Please specify a different export directory: {target}. "
+            "Give ExportSpec another version, or -1 for the next free number."
+        )
+    return target
+
+
+def _placeholder(tensor: Any) -> Any:
+    if isinstance(tensor, tf.SparseTensor):
+        return tf.sparse_placeholder(tensor.dtype, tensor.shape)
+    return tf.placeholder(tensor.dtype, tensor.shape, name=tensor.op.name.split("/")[-1])
+
+
+def _write(session: tf.Session, spec: ExportSpec, directory: str) -> None:
+    signature = tf.saved_model.build_signature_def(
+        inputs={name: tf.saved_model.build_tensor_info(tensor) for name, tensor in spec.inputs_dict.items()},
+        outputs={name: tf.saved_model.build_tensor_info(tensor) for name, tensor in spec.outputs_dict.items()},
+        method_name=tf.saved_model.signature_constants.PREDICT_METHOD_NAME,
+    )
+    default = tf.saved_model.signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    builder = tf.saved_model.Builder(directory)
+    builder.add_meta_graph_and_variables(
+        session,
+        [tf.saved_model.tag_constants.SERVING],
+        signature_def_map={SIGNATURE: signature, default: signature},
+        main_op=tf.tables_initializer() if tf.get_collection(tf.GraphKeys.TABLE_INITIALIZERS) else None,
+        clear_devices=True,
+        strip_default_attrs=True,
+    )
+    builder.save()
+
+
+def _values(
+    session: tf.Session, placeholders: Sequence[Any], model: Model, batch: Sequence[Any] | None
+) -> dict[str, dict[str, np.ndarray]] | None:
+    """Inputs and outputs of the model on one batch, or None where they cannot be compared."""
+    spec = model.export_spec
+    if batch is None or spec is None:
+        return None
+    feed = dict(zip(placeholders, batch, strict=True))
+    fetches = {"inputs": spec.inputs_dict, "outputs": spec.outputs_dict}
+    first, second = session.run(fetches, feed), session.run(fetches, feed)
+    if _differences(first["outputs"], second["outputs"]):
+        tf.logging.warning("The exported model is random by itself and cannot be compared.")
+        return None
+    return first  # type: ignore[no-any-return]
+
+
+def _compare_loaded(directory: str, values: dict[str, dict[str, np.ndarray]]) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        meta = tf.saved_model.load(session, [tf.saved_model.tag_constants.SERVING], directory)
+        signature = meta.signature_def[SIGNATURE]
+        feed = {signature.inputs[name].name: value for name, value in values["inputs"].items()}
+        outputs = session.run({name: info.name for name, info in signature.outputs.items()}, feed)
+    differing = _differences(values["outputs"], outputs)
+    if differing:
+        raise ExportError(
+            "The exported model, loaded back, computes something else than the trained one "
+            f"({'; '.join(differing)}); nothing was exported. Outputs must depend on inputs_dict alone."
+        )
+
+
+def _compare_evaluation(
+    config: RunConfig,
+    inputs: Inputs,
+    source: checkpoint.Source,
+    batch: Sequence[Any] | None,
+    values: dict[str, dict[str, np.ndarray]],
+) -> None:
+    """Compares with `model_fn` in mode EVAL. A model may mean to differ there, so a difference is only told."""
+    try:
+        with graph_mode(tf.Graph()):
+            placeholders = [_placeholder(tensor) for tensor in inputs.tensors]
+            model = build_model(config, ModeKeys.EVAL, inputs.structure.arrange(placeholders))
+            if model.export_spec is None or set(model.export_spec.outputs_dict) != set(values["outputs"]):
+                return
+            restore = make_restore(source, training=False) if tf.global_variables() else None
+            with tf.Session() as session:
+                session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+                session.run(tf.tables_initializer())
+                if restore is not None:
+                    restore(session)
+                feed = dict(zip(placeholders, batch or (), strict=True))
+                outputs = session.run(model.export_spec.outputs_dict, feed)
+    except (ValueError, TypeError, tf.errors.OpError) as error:
+        tf.logging.warning("The exported model was not compared with mode EVAL: %s", str(error).splitlines()[0])
+        return
+    differing = _differences(values["outputs"], outputs)
+    if differing:
+        tf.logging.warning(
+            "The exported model differs from model_fn in mode EVAL (%s). If that is not meant, look for code that "
+            "depends on the mode, such as batch normalisation left in training mode.",
+            "; ".join(differing),
+        )
+
+
+def _differences(expected: dict[str, Any], actual: dict[str, Any]) -> list[str]:
+    """A description of every output that differs by more than rounding."""
+    found = []
+    for name, value in expected.items():
+        left, right = np.asarray(value), np.asarray(actual[name])
+        if left.shape != right.shape:
+            found.append(f"{name}: shapes {left.shape} and {right.shape}")
+        elif np.issubdtype(left.dtype, np.floating):
+            if not np.allclose(left, right, _RELATIVE, _ABSOLUTE, equal_nan=True):
+                found.append(f"{name}: differs by up to {np.nanmax(np.abs(left - right)):.3g}")
+        elif not np.array_equal(left, right):
+            found.append(f"{name}: differs")
+    return found
+
+
+def _sync_tree(directory: str) -> None:
+    """Flushes every file, so that after the rename nothing is missing."""
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            handle = os.open(os.path.join(folder, name), os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)

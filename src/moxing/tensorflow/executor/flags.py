@@ -1,0 +1,40 @@
+"""`mox.get_flag` and `mox.set_flag`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moxing.framework.flags import FLAGS
+
+
+def get_flag(name: str | None = None, *, flag_name: str | None = None) -> Any:
+    """The value of one of MoXing's command-line flags.
+
+    Args:
+      name: the flag.
+      flag_name: the same; the manual writes both.
+
+    Example:
+      >>> get_flag('num_gpus')
+      1
+    """
+    return FLAGS.get(_one_name("get_flag", name, flag_name))
+
+
+def set_flag(name: str | None = None, value: Any = None, *, flag_name: str | None = None) -> None:
+    """Sets one of MoXing's flags; call it before `mox.run`, outside the callbacks.
+
+    Example:
+      >>> set_flag('loss_scale', 128)
+      >>> get_flag('loss_scale')
+      128.0
+      >>> set_flag('loss_scale', 1)
+    """
+    FLAGS.set(_one_name("set_flag", name, flag_name), value)
+
+
+def _one_name(function: str, name: str | None, flag_name: str | None) -> str:
+    chosen = name if name is not None else flag_name
+    if chosen is None:
+        raise TypeError(f"mox.{function}() needs the name of a flag.")
+    return chosen

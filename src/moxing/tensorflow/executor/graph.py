@@ -1,0 +1,85 @@
+"""The step of a run, built once in the run's graph: input, model, training operation, summaries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.executor.config import RunConfig
+from moxing.tensorflow.executor.inputs import Inputs, build_inputs
+from moxing.tensorflow.executor.ledger import Ledger
+from moxing.tensorflow.executor.model import Model, build_model
+from moxing.tensorflow.executor.specs import ModeKeys
+from moxing.tensorflow.parallel import SingleDevice
+
+
+@dataclass
+class Step:
+    """Everything that one step is made of.
+
+    Attributes:
+      inputs: the batch and its source.
+      model: what `model_fn` returned.
+      operation: run it and the step is done, the ledger included.
+      ledger: the step's numbers.
+      global_step: the counter of training steps.
+      finite: false when a loss is NaN or infinite; None outside TRAIN.
+      summary: all summaries merged, or None.
+    """
+
+    inputs: Inputs
+    model: Model
+    operation: tf.Operation
+    ledger: Ledger
+    global_step: tf.Variable
+    finite: tf.Tensor | None
+    summary: tf.Tensor | None
+
+
+def build_step(config: RunConfig, skip: int = 0, model_seed: int | None = None) -> Step:
+    """Builds the step of `config` in the current graph.
+
+    Args:
+      config: the run.
+      skip: elements of the data that an earlier run has used.
+      model_seed: graph-level seed for the model's random operations; None keeps the graph's.
+    """
+    global_step = tf.train.get_or_create_global_step()
+    inputs = build_inputs(config, config.mode, skip, with_probe=config.export)
+    if model_seed is not None:
+        tf.set_random_seed(model_seed)
+    model = build_model(config, config.mode, inputs.for_model())
+    training = config.mode is ModeKeys.TRAIN
+    with tf.name_scope("moxing"):
+        ledger = Ledger(model.log_info, inputs.batch_length())
+    done = [ledger.update]
+    if training:
+        done.append(
+            SingleDevice().train_op(
+                model.losses, model.var_scopes, config.optimizer_fns, model.updates, global_step
+            )
+        )
+    return Step(
+        inputs=inputs,
+        model=model,
+        operation=tf.group(*done, name="moxing/step"),
+        ledger=ledger,
+        global_step=global_step,
+        finite=_all_finite(model.losses) if training else None,
+        summary=_summary(model) if training and config.summary_every and config.log_dir else None,
+    )
+
+
+def _all_finite(losses: list[tf.Tensor]) -> tf.Tensor:
+    with tf.name_scope("moxing/finite"):
+        return tf.reduce_all(tf.stack([tf.math.is_finite(tf.cast(loss, tf.float64)) for loss in losses]))
+
+
+def _summary(model: Model) -> tf.Tensor | None:
+    """Merges the user's summaries and the scalars of log_info; a scalar that the user summarises himself stays his."""
+    existing = {summary.op.name for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)}
+    for name, value in model.log_info.items():
+        if name not in existing:
+            tf.summary.scalar(name, value)
+    return tf.summary.merge_all()

@@ -1,0 +1,36 @@
+"""Summaries into an event file that TensorBoard reads."""
+
+from __future__ import annotations
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.executor.config import RunConfig
+from moxing.tensorflow.executor.hooks.action import until_index
+from moxing.tensorflow.executor.loop import Progress
+
+
+class SummaryAction:
+    """Writes the summaries of every n-th step.
+
+    Args:
+      config: the run; it has a `log_dir`.
+    """
+
+    def __init__(self, config: RunConfig) -> None:
+        self._every = config.summary_every
+        self._writer = tf.summary.FileWriter(config.log_dir)
+
+    def steps_until(self, done: int) -> int:
+        return until_index(done, self._every)
+
+    def due(self, done: int) -> bool:
+        """True when the step that brings the count to `done` is to be summarised."""
+        return bool(self._every) and (done - 1) % self._every == 0
+
+    def act(self, done: int, progress: Progress) -> None:
+        if progress.summary:
+            self._writer.add_summary(progress.summary, done - 1)
+            self._writer.flush()
+
+    def finish(self, done: int, progress: Progress) -> None:
+        self._writer.close()

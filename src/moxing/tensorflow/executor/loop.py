@@ -1,0 +1,143 @@
+"""Many steps per `session.run`.
+
+The step is built once, normally. `StepLoop` derives a `tf.while_loop` from it whose body is the same step, with
+variables and iterators taken from outside. One loop with a fed number of rounds serves every number of steps, so
+that the graph is optimised once and random operations keep one sequence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.executor.graph import Step
+from moxing.tensorflow.executor.ledger import LedgerValues
+from moxing.tf1.surgery import CannotRebuild, Part
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a call of `advance` left the run.
+
+    Attributes:
+      global_step: the training step counter.
+      ledger: samples, steps, log_info.
+      finite: false when a loss was NaN or infinite in the last step.
+      ended: true when the data ended.
+      summary: the serialised summaries of the last step, if they were asked for.
+    """
+
+    global_step: int
+    ledger: LedgerValues
+    finite: bool = True
+    ended: bool = False
+    summary: bytes | None = None
+
+
+class Stepper:
+    """Runs a step, one per `session.run`. This is what hooks that look at every step need.
+
+    Args:
+      step: the step to run.
+    """
+
+    many = False
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        fetches = [step.operation] if step.finite is None else [step.operation, step.finite]
+        with tf.control_dependencies(fetches):
+            self._after = self._state()
+        self._now = self._state()
+
+    def _state(self) -> dict[str, tf.Tensor]:
+        return {"global_step": self._step.global_step.read_value(), "ledger": self._step.ledger.read()}
+
+    def advance(self, run: Any, steps: int, with_summary: bool = False) -> Progress:
+        """Does one step.
+
+        Args:
+          run: a function like `session.run`, of one argument, the fetches.
+          steps: at most how many steps to do.
+          with_summary: also compute the summaries.
+        """
+        fetches: dict[str, Any] = {"state": self._after}
+        if self._step.finite is not None:
+            fetches["finite"] = self._step.finite
+        if with_summary and self._step.summary is not None:
+            fetches["summary"] = self._step.summary
+        return self._progress(run(fetches))
+
+    def current(self, session: tf.Session, ended: bool = False) -> Progress:
+        """The state without a step; after the end of the data for instance."""
+        return self._progress({"state": session.run(self._now)}, ended)
+
+    def _progress(self, values: dict[str, Any], ended: bool = False) -> Progress:
+        return Progress(
+            global_step=int(values["state"]["global_step"]),
+            ledger=self._step.ledger.decode(values["state"]["ledger"]),
+            finite=bool(values.get("finite", True)),
+            ended=ended,
+            summary=values.get("summary") or None,
+        )
+
+
+class StepLoop(Stepper):
+    """Runs many steps per `session.run`. Raises `CannotRebuild` where the step cannot stand in a loop."""
+
+    many = True
+
+    def __init__(self, step: Step) -> None:
+        self._rounds = tf.placeholder_with_default(tf.constant(1, tf.int64), [], name="moxing/rounds")
+        self._wants_summary = tf.placeholder_with_default(False, [], name="moxing/wants_summary")
+        self._loop = self._build_loop(step)
+        super().__init__(step)
+        with tf.control_dependencies([output.op for output in self._loop.values()]):
+            self._after = self._state()
+
+    def advance(self, run: Any, steps: int, with_summary: bool = False) -> Progress:
+        """Does up to `steps` steps in one call; a loss that is not finite ends it early."""
+        feed = {self._rounds: steps, self._wants_summary: with_summary and self._step.summary is not None}
+        return self._progress(run({"state": self._after, **self._loop}, feed))
+
+    def _build_loop(self, step: Step) -> dict[str, tf.Tensor]:
+        targets = [step.operation] if step.finite is None else [step.operation, step.finite]
+        body_part = Part(targets)
+        summary_part = None
+        if step.summary is not None:
+            summary_part = Part([step.summary], known=body_part.operations)
+            # What summaries read from the step must come out of the rebuilt step.
+            body_part = Part([*targets, *summary_part.boundary.values()])
+
+        def body(round_: tf.Tensor, _: tf.Tensor, __: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+            built = body_part.build({})
+            done, finite = built[0], built[1] if step.finite is not None else tf.constant(True)
+            summary = tf.constant(b"")
+            if summary_part is not None:
+                inner = dict(zip(summary_part.boundary, built[len(targets) :], strict=True))
+                last = tf.logical_and(self._wants_summary, tf.equal(round_ + 1, self._rounds))
+                summary = tf.cond(last, lambda: summary_part.build(inner, "summary")[0], lambda: tf.constant(b""))
+            with tf.control_dependencies([done]):
+                return round_ + 1, tf.identity(finite), tf.identity(summary)
+
+        def more(round_: tf.Tensor, finite: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
+            return tf.logical_and(round_ < self._rounds, finite)
+
+        # One iteration at a time, or they race for the variables.
+        rounds, finite, summary = tf.while_loop(
+            more, body, [tf.constant(0, tf.int64), tf.constant(True), tf.constant(b"")], parallel_iterations=1
+        )
+        return {"rounds": rounds, "finite": finite, "summary": summary}
+
+
+def make_stepper(step: Step, every_step: bool) -> Stepper:
+    """The fastest way to run `step`: a loop, or single steps where `every_step` asks for them."""
+    if every_step:
+        return Stepper(step)
+    try:
+        return StepLoop(step)
+    except CannotRebuild as reason:
+        tf.logging.debug("One step per session.run: %s.", reason)
+        return Stepper(step)

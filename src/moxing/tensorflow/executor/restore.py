@@ -1,0 +1,124 @@
+"""Which variables come from which checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.executor import checkpoint
+from moxing.tensorflow.executor.config import RunConfig
+from moxing.tensorflow.executor.specs import ModeKeys
+from moxing.tensorflow.parallel.gradients import patterns, selected
+from moxing.tf1.variables import saved_name, saved_shape
+
+Restore = Callable[[tf.Session], None]
+
+
+def choose_source(config: RunConfig) -> checkpoint.Source | None:
+    """The checkpoint a run begins with: that of `log_dir`, else `checkpoint_path`, else none (TRAIN only)."""
+    if config.log_dir is not None:
+        found = checkpoint.newest(config.log_dir)
+        if found is not None:
+            if config.checkpoint_path is not None:
+                tf.logging.info(
+                    "Ignoring --checkpoint_path because a checkpoint already exists in %s", config.log_dir
+                )
+            return found
+    if config.checkpoint_path is not None:
+        return checkpoint.named(config.checkpoint_path)
+    if config.mode is ModeKeys.TRAIN:
+        return None
+    places = f"log_dir={config.log_dir!r} holds none and " if config.log_dir else ""
+    raise ValueError(
+        f"mox.run(run_mode={config.mode.value!r}) needs a checkpoint: {places}checkpoint_path is not given. "
+        "Give checkpoint_path: the directory of the training, or a checkpoint's prefix."
+    )
+
+
+def make_restore(source: checkpoint.Source, training: bool) -> Restore:
+    """A function that loads the variables of the current graph from `source`.
+
+    Resuming takes every variable. A warm start takes those that the checkpoint patterns leave in, and in TRAIN starts
+    the ones that the checkpoint lacks from their initial values.
+    """
+    variables = tf.global_variables()
+    if source.resume:
+        chosen, skipped = variables, []
+    else:
+        include, exclude = patterns("checkpoint_include_patterns"), patterns("checkpoint_exclude_patterns")
+        chosen = [variable for variable in variables if selected(saved_name(variable), include, exclude)]
+        skipped = [variable for variable in variables if variable not in _Identity(chosen)]
+    missing = [variable for variable in chosen if saved_name(variable) not in source.shapes]
+    # An evaluation may lack the counter: checkpoints made by other tools have none.
+    needed = [variable for variable in missing if saved_name(variable) != "global_step"]
+    if needed and (source.resume or not training):
+        raise ValueError(_missing_message(source, needed, training))
+    present = [variable for variable in chosen if saved_name(variable) in source.shapes]
+    _check_shapes(source, present)
+    if not source.resume:
+        _report(source, present, skipped, missing)
+    saver = tf.train.Saver(present) if present else None
+
+    def restore(session: tf.Session) -> None:
+        if saver is not None:
+            saver.restore(session, source.prefix)
+
+    return restore
+
+
+class _Identity:
+    """Membership by identity: comparing variables with == builds graph operations."""
+
+    def __init__(self, variables: Sequence[tf.Variable]) -> None:
+        self._ids = {id(variable) for variable in variables}
+
+    def __contains__(self, variable: Any) -> bool:
+        return id(variable) in self._ids
+
+
+def _missing_message(source: checkpoint.Source, missing: Sequence[tf.Variable], training: bool) -> str:
+    names = ", ".join(saved_name(variable) for variable in missing[:8])
+    more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+    if training:
+        remedy = "The model differs from the one that was trained there: give another log_dir, or --restart."
+    else:
+        remedy = "The model differs from the one that was trained; --checkpoint_exclude_patterns leaves variables out."
+    return f"The checkpoint {source.prefix} lacks variables of the model: {names}{more}. {remedy}"
+
+
+def _check_shapes(source: checkpoint.Source, variables: Sequence[tf.Variable]) -> None:
+    differing = [
+        f"  {saved_name(variable)}: {list(source.shapes[saved_name(variable)])} in the checkpoint, {saved_shape(variable)} in the model"
+        for variable in variables
+        if list(source.shapes[saved_name(variable)]) != saved_shape(variable)
+    ]
+    if differing:
+        remedy = (
+            "Give another log_dir, or --restart."
+            if source.resume
+            else "Leave them out with --checkpoint_exclude_patterns, or use the model that was trained."
+        )
+        raise ValueError(
+            f"{len(differing)} variables have other shapes in the checkpoint {source.prefix}:\n"
+            + "\n".join(differing)
+            + f"\n{remedy}"
+        )
+
+
+def _report(
+    source: checkpoint.Source,
+    restored: Sequence[tf.Variable],
+    skipped: Sequence[tf.Variable],
+    missing: Sequence[tf.Variable],
+) -> None:
+    tf.logging.info(
+        "From %s: %d variables restored, %d skipped by patterns, %d missing there.",
+        source.prefix,
+        len(restored),
+        len(skipped),
+        len(missing),
+    )
+    for word, variables in (("restored", restored), ("skipped", skipped), ("missing", missing)):
+        tf.logging.debug("%s: %s", word, ", ".join(saved_name(variable) for variable in variables) or "none")

@@ -1,0 +1,217 @@
+"""`mox.run`: the whole of a run, from the arguments to the result."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.framework.flags import FLAGS
+from moxing.tensorflow.cluster import require_one_device
+from moxing.tensorflow.executor import checkpoint
+from moxing.tensorflow.executor.config import DEFAULT, RunConfig, check_arguments
+from moxing.tensorflow.executor.export import check_version, export_model
+from moxing.tensorflow.executor.graph import Step, build_step
+from moxing.tensorflow.executor.hooks.action import Action
+from moxing.tensorflow.executor.hooks.log import LogAction, RateAction
+from moxing.tensorflow.executor.hooks.outputs import OutputHook
+from moxing.tensorflow.executor.hooks.save import SaveAction
+from moxing.tensorflow.executor.hooks.summaries import SummaryAction
+from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
+from moxing.tensorflow.executor.loop import Progress, make_stepper
+from moxing.tensorflow.executor.progress import progress_bar
+from moxing.tensorflow.executor.restore import choose_source, make_restore
+from moxing.tensorflow.executor.runner import Runner
+from moxing.tensorflow.executor.session import open_session
+from moxing.tensorflow.executor.signals import StopSignal, watch_signals
+from moxing.tensorflow.executor.specs import ModeKeys, RunResult
+from moxing.tf1.switches import graph_mode, outer_seed
+
+
+def run(
+    input_fn: Any = None,
+    output_fn: Any = None,
+    model_fn: Any = None,
+    optimizer_fn: Any = None,
+    run_mode: Any = "invalid",
+    inter_mode: Any = None,
+    batch_size: int | None = None,
+    auto_batch: bool = True,
+    log_dir: str | None = None,
+    max_number_of_steps: int = 0,
+    checkpoint_path: str | None = None,
+    log_every_n_steps: int | None = 10,
+    output_every_n_steps: int | None = 0,
+    save_summary_steps: int | None = 100,
+    save_model_secs: Any = DEFAULT,
+    export_model: Any = False,
+    fetch_strategy_fn: Any = None,
+    save_model_steps: Any = DEFAULT,
+) -> RunResult:
+    """Trains, evaluates or predicts.
+
+    Args:
+      input_fn: `(mode, **kwargs)`; returns tensors, a dict of them, or an `InputSpec`.
+      output_fn: `(outputs)`; is given a list of dicts of arrays.
+      model_fn: `(inputs, mode, **kwargs)`; returns a `ModelSpec`.
+      optimizer_fn: `()`; returns an optimizer. For several losses a list of such functions. TRAIN only.
+      run_mode: `ModeKeys.TRAIN`, `EVAL` or `PREDICT`.
+      inter_mode: a second mode that hooks run in between; not available in this version.
+      batch_size: samples per batch; None: `input_fn` returns batches already.
+      auto_batch: False: `input_fn` returns batches, and `batch_size` only serves the printed throughput.
+      log_dir: where checkpoints, summaries and exported models go; None writes nothing.
+      max_number_of_steps: in TRAIN the global step to end at, else the number of steps. The end of the data ends a run
+        as well.
+      checkpoint_path: directory or prefix of a checkpoint to begin with, unless `log_dir` holds one.
+      log_every_n_steps: period of the log lines; 0 or None for none.
+      output_every_n_steps: how many steps' outputs go into one call of `output_fn`; in PREDICT 0 means 1.
+      save_summary_steps: period of the summaries; 0 or None for none.
+      save_model_secs: seconds between checkpoints, 600 by default; None: only at the start and the end.
+      export_model: `ExportKeys.TF_SERVING` exports a SavedModel at the end.
+      fetch_strategy_fn: never documented; refused.
+      save_model_steps: steps between checkpoints, used where `save_model_secs` is not given.
+
+    Returns:
+      A `RunResult`: the last global step, log_info, and the paths of what was written.
+
+    Example:
+      >>> def input_fn(mode):
+      ...     return tf.random_uniform([4])
+      >>> def model_fn(inputs, mode):
+      ...     w = tf.get_variable('w', shape=[], initializer=tf.zeros_initializer())
+      ...     loss = tf.reduce_mean(tf.square(inputs[0] * w - 2 * inputs[0]))
+      ...     return ModelSpec(loss=loss, log_info={'w': w})
+      >>> from moxing.tensorflow.executor.specs import ModelSpec
+      >>> result = run(input_fn=input_fn, model_fn=model_fn, run_mode=ModeKeys.TRAIN, batch_size=8,
+      ...              optimizer_fn=lambda: tf.train.GradientDescentOptimizer(0.5), max_number_of_steps=100)
+      >>> result.global_step, round(result.log_info['w'], 1)
+      (100, 2.0)
+    """
+    require_one_device()
+    config = check_arguments(
+        input_fn, output_fn, model_fn, optimizer_fn, run_mode, inter_mode, batch_size, auto_batch, log_dir,
+        max_number_of_steps, checkpoint_path, log_every_n_steps, output_every_n_steps, save_summary_steps,
+        save_model_secs, export_model, fetch_strategy_fn, save_model_steps,
+    )  # fmt: skip
+    training = config.mode is ModeKeys.TRAIN
+    if training and config.log_dir and FLAGS.get("restart"):
+        checkpoint.set_aside(config.log_dir)
+    source = choose_source(config)
+    seed, model_seed = _seeds(source)
+    with graph_mode(tf.Graph()), watch_signals() as stop:
+        tf.set_random_seed(seed)
+        skip = source.position.elements if training and source and source.resume else 0
+        step = build_step(config, skip, model_seed)
+        if config.export:
+            check_version(str(config.log_dir), step.model.export_spec)
+        return _carry_out(config, source, step, stop, seed, skip)
+
+
+def _seeds(source: checkpoint.Source | None) -> tuple[int, int | None]:
+    """The run's seed, and one for the model's random operations.
+
+    Every run has a seed, so that a resumed one finds its data in the same order. What the model draws at random goes on
+    with new numbers after a resume, unless the script itself fixed the seed.
+    """
+    given = outer_seed()
+    if given is not None:
+        return given, None
+    if source is not None and source.resume and source.position.seed is not None:
+        return source.position.seed, (source.position.seed + source.global_step) % 2**31
+    return random.SystemRandom().randrange(2**31), None
+
+
+def _carry_out(
+    config: RunConfig, source: checkpoint.Source | None, step: Step, stop: StopSignal, seed: int, skip: int
+) -> RunResult:
+    training = config.mode is ModeKeys.TRAIN
+    restore = make_restore(source, training) if source is not None else None
+    hooks = UserHooks([*step.model.hooks, *_output_hooks(config, step)])
+    hooks.begin()
+    stepper = make_stepper(step, hooks.want_every_step)
+    keeper = checkpoint.Keeper(config.log_dir, seed) if training and config.log_dir else None
+    if keeper is not None and source is not None and source.resume:
+        keeper.last = source.prefix
+    with open_session(restore, [*step.inputs.initializers, step.ledger.initializer], hooks) as session:
+        start = stepper.current(session)
+        saves = None
+        actions: list[Action] = [LogAction(config)]
+        if training:
+            actions.append(RateAction())
+        if step.summary is not None:
+            actions.append(SummaryAction(config))
+        if keeper is not None:
+            saves = SaveAction(config, keeper, session, step.inputs.elements_per_step, skip)
+            actions.append(saves)
+            if source is None or not source.resume:
+                saves.save(start.global_step, start)
+        _announce(config, start)
+        runner = Runner(config, stepper, session, hooks, actions, fresh_data=skip == 0)
+        with progress_bar(config, start.global_step if training else 0) as bar:
+            progress = runner.run(stop, bar)
+        batch = _probe(session, step) if config.export and stop.number is None else None
+    if stop.number is not None:
+        _leave(stop, keeper)
+    return _result(config, source, step, progress, keeper, batch)
+
+
+def _output_hooks(config: RunConfig, step: Step) -> list[OutputHook]:
+    if config.output_fn is None or not config.output_every:
+        return []
+    if not step.model.output_info:
+        raise ValueError("mox.run(output_fn=...): model_fn returned no output_info to hand to output_fn.")
+    return [OutputHook(config.output_fn, step.model.output_info, config.output_every)]
+
+
+def _announce(config: RunConfig, start: Progress) -> None:
+    tf.logging.info("Running will end at step: %d", config.max_steps)
+    if config.mode is ModeKeys.TRAIN and start.global_step >= config.max_steps:
+        tf.logging.warning(
+            "The checkpoint in %s has reached step %d already and max_number_of_steps is %d: there is nothing to train. "
+            "Give a larger max_number_of_steps to train on, another log_dir, or --restart to train from the start.",
+            config.log_dir,
+            start.global_step,
+            config.max_steps,
+        )
+
+
+def _probe(session: tf.Session, step: Step) -> Sequence[Any] | None:
+    """One batch from the start of the data, to compare the exported model on."""
+    if step.inputs.probe is None:
+        return None
+    try:
+        session.run(step.inputs.probe.initializer)
+        return session.run(step.inputs.probe.tensors)  # type: ignore[no-any-return]
+    except tf.errors.OpError as error:
+        tf.logging.info("No batch to compare the exported model on: %s", error.message.splitlines()[0])
+        return None
+
+
+def _leave(stop: StopSignal, keeper: checkpoint.Keeper | None) -> None:
+    kept = f"saved {keeper.last}" if keeper is not None else "nothing was saved, there is no log_dir"
+    tf.logging.info("Stopped by signal %d: %s.", stop.number, kept)
+    raise SystemExit(stop.exit_code)
+
+
+def _result(
+    config: RunConfig,
+    source: checkpoint.Source | None,
+    step: Step,
+    progress: Progress,
+    keeper: checkpoint.Keeper | None,
+    batch: Sequence[Any] | None,
+) -> RunResult:
+    prefix = keeper.last if keeper is not None else source.prefix if source is not None else None
+    exported = None
+    if config.export and prefix is not None:
+        exported = export_model(config, step.inputs, checkpoint.named(prefix), batch)
+    averaged = config.mode is ModeKeys.EVAL
+    return RunResult(
+        global_step=progress.global_step,
+        log_info=progress.ledger.means if averaged else progress.ledger.last,
+        checkpoint_path=prefix,
+        export_path=exported,
+        samples=progress.ledger.samples,
+    )

@@ -1,0 +1,109 @@
+"""Running the steps: how many at a time, what happens between, and when it is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.executor.config import RunConfig
+from moxing.tensorflow.executor.hooks.action import Action
+from moxing.tensorflow.executor.hooks.save import NotFiniteError, SaveAction, last_good
+from moxing.tensorflow.executor.hooks.summaries import SummaryAction
+from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
+from moxing.tensorflow.executor.loop import Progress, Stepper
+from moxing.tensorflow.executor.progress import Bar
+from moxing.tensorflow.executor.signals import StopSignal
+from moxing.tensorflow.executor.specs import ModeKeys
+
+#: A signal is handled when the loop returns, so one call must not take longer than about this.
+_SECONDS_PER_CALL = 0.5
+
+
+class Runner:
+    """Drives the steps of one run.
+
+    Args:
+      config: the run.
+      stepper: does the steps.
+      session: where.
+      hooks: the user's hooks.
+      actions: the run's own.
+      fresh_data: true when the data is read from its start, so that no data at all is an error.
+    """
+
+    def __init__(
+        self,
+        config: RunConfig,
+        stepper: Stepper,
+        session: tf.Session,
+        hooks: UserHooks,
+        actions: Sequence[Action],
+        fresh_data: bool,
+    ) -> None:
+        self._config, self._stepper, self._session = config, stepper, session
+        self._hooks, self._actions = hooks, actions
+        self._summaries = next((action for action in actions if isinstance(action, SummaryAction)), None)
+        self._saves = next((action for action in actions if isinstance(action, SaveAction)), None)
+        self._fresh_data = fresh_data
+        self._seconds_per_step: float | None = None
+
+    def run(self, stop: StopSignal, bar: Bar) -> Progress:
+        """Runs to the target, the end of the data, a hook's request or a signal."""
+        progress = self._stepper.current(self._session)
+        while self._done(progress) < self._config.max_steps and stop.number is None:
+            before = progress
+            progress = self._advance(before)
+            self._check(before, progress)
+            done = self._done(progress)
+            if not progress.ended:
+                for action in self._actions:
+                    action.act(done, progress)
+            bar.update(done, progress)
+            if progress.ended or self._hooks.stop_requested:
+                break
+        for action in self._actions:
+            action.finish(self._done(progress), progress)
+        self._hooks.end(self._session)
+        return progress
+
+    def _done(self, progress: Progress) -> int:
+        return progress.global_step if self._config.mode is ModeKeys.TRAIN else progress.ledger.steps
+
+    def _advance(self, before: Progress) -> Progress:
+        done = self._done(before)
+        steps = self._steps_at_once(done)
+        summarise = self._summaries is not None and self._summaries.due(done + steps)
+        started = time.perf_counter()
+        try:
+            progress = self._stepper.advance(
+                lambda fetches, feed=None: self._hooks.run(self._session, fetches, feed), steps, summarise
+            )
+        except tf.errors.OutOfRangeError:
+            return self._stepper.current(self._session, ended=True)
+        taken = max(progress.ledger.steps - before.ledger.steps, 1)
+        self._seconds_per_step = (time.perf_counter() - started) / taken
+        return progress
+
+    def _steps_at_once(self, done: int) -> int:
+        if not self._stepper.many:
+            return 1
+        steps = min(self._config.max_steps - done, *(action.steps_until(done) for action in self._actions))
+        if self._seconds_per_step is None:
+            return 1  # the first step pays for starting up and says little of the others
+        return max(1, min(steps, int(_SECONDS_PER_CALL / self._seconds_per_step)))
+
+    def _check(self, before: Progress, progress: Progress) -> None:
+        if not progress.finite:
+            kept = last_good(self._saves.last_checkpoint if self._saves else None)
+            values = ", ".join(f"{name} {value}" for name, value in progress.ledger.last.items())
+            raise NotFiniteError(f"Step {self._done(progress) - 1}: the loss is NaN or infinite ({values}). {kept}")
+        if progress.ended and progress.ledger.steps == 0 and self._fresh_data:
+            raise ValueError("input_fn gave no data at all: its data set ended before the first batch.")
+        stepped = progress.ledger.steps > before.ledger.steps
+        if self._config.mode is ModeKeys.TRAIN and stepped and progress.global_step == before.global_step:
+            raise ValueError(
+                "A training step did not advance global_step: the optimizer of optimizer_fn ignores the global_step "
+                "argument of apply_gradients."
+            )

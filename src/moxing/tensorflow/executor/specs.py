@@ -1,0 +1,164 @@
+"""What the user's callbacks return, and what `mox.run` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+
+class ModeKeys(str, Enum):
+    """The modes in which callbacks are called. Members equal their names: `ModeKeys.TRAIN == 'TRAIN'`.
+
+    Example:
+      >>> ModeKeys('TRAIN') is ModeKeys.TRAIN
+      True
+    """
+
+    TRAIN = "TRAIN"
+    EVAL = "EVAL"
+    PREDICT = "PREDICT"
+    EXPORT = "EXPORT"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class ExportKeys(str, Enum):
+    """The kinds of model that `mox.run(export_model=...)` writes."""
+
+    TF_SERVING = "TF_SERVING"
+
+
+class ExportSpec:
+    """Inputs and outputs of the exported model.
+
+    Args:
+      inputs_dict: tensors inside `model_fn` (its inputs count) by the names that clients use.
+      outputs_dict: likewise the tensors to return.
+      version: an integer or a string, the name of the directory in `log_dir`; -1: one more than the highest there.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     x = tf.placeholder(tf.float32, [None])
+      ...     ExportSpec(inputs_dict={'x': x}, outputs_dict={'y': 2 * x}, version='model').version
+      'model'
+    """
+
+    def __init__(
+        self, inputs_dict: Mapping[str, tf.Tensor], outputs_dict: Mapping[str, tf.Tensor], version: int | str = -1
+    ) -> None:
+        self.inputs_dict = _tensors("ExportSpec(inputs_dict=...)", inputs_dict)
+        self.outputs_dict = _tensors("ExportSpec(outputs_dict=...)", outputs_dict)
+        if isinstance(version, bool) or not isinstance(version, int | str) or version == "":
+            raise ValueError(f"ExportSpec(version={version!r}): expected an integer, -1 or a directory name.")
+        if isinstance(version, int) and version < -1:
+            raise ValueError(f"ExportSpec(version={version}): expected -1 (the next number) or a number from 0.")
+        if isinstance(version, str) and ("/" in version or version in (".", "..")):
+            raise ValueError(f"ExportSpec(version={version!r}): expected one directory name, without '/'.")
+        self.version = version
+
+
+class ModelSpec:
+    """What `model_fn` returns.
+
+    Args:
+      loss: scalar tensor, or a list of them; needed in TRAIN.
+      var_scopes: names of the variable scopes whose variables the loss trains; for several losses a list of lists.
+      log_info: scalars by name, printed and summarised; needed in EVAL.
+      output_info: tensors by name, handed to `output_fn`; needed in PREDICT.
+      export_spec: an `ExportSpec`; needed in EXPORT.
+      hooks: `AggregativeSessionRunHook` or `tf.train.SessionRunHook` instances.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     spec = ModelSpec(loss=tf.constant(1.0), log_info={'loss': tf.constant(1.0)})
+      >>> sorted(spec.log_info)
+      ['loss']
+    """
+
+    def __init__(
+        self,
+        loss: Any = None,
+        var_scopes: Sequence[Any] | None = None,
+        log_info: Mapping[str, Any] | None = None,
+        output_info: Mapping[str, Any] | None = None,
+        export_spec: ExportSpec | None = None,
+        hooks: Sequence[Any] | None = None,
+        compressor_spec: Any = None,
+    ) -> None:
+        if compressor_spec is not None:
+            raise ValueError("ModelSpec(compressor_spec=...): model compression is not part of this MoXing.")
+        self.loss = loss
+        self.var_scopes = var_scopes
+        self.log_info = log_info
+        self.output_info = output_info
+        self.export_spec = export_spec
+        self.hooks = hooks
+
+
+class InputSpec:
+    """Several groups of inputs, which `model_fn` asks for by index.
+
+    Args:
+      split_to_device: one batch is shared out over the devices instead of one batch for each.
+
+    Example:
+      >>> spec = InputSpec()
+      >>> with tf.Graph().as_default():
+      ...     spec = spec.new_input([tf.constant(1), tf.constant(2)])
+      >>> len(spec.get_input(0))
+      2
+    """
+
+    def __init__(self, split_to_device: bool = True) -> None:
+        self.split_to_device = split_to_device
+        self.groups: list[list[tf.Tensor]] = []
+
+    def new_input(self, tensors: Sequence[tf.Tensor]) -> InputSpec:
+        """Registers a group of tensors; returns the spec itself."""
+        self.groups.append(list(tensors))
+        return self
+
+    def get_input(self, index: int) -> list[tf.Tensor]:
+        """The group number `index`."""
+        if not 0 <= index < len(self.groups):
+            raise IndexError(f"InputSpec.get_input({index}): there are {len(self.groups)} groups, counted from 0.")
+        return self.groups[index]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What `mox.run` returns: where the run ended and what it left behind.
+
+    Attributes:
+      global_step: the last global step.
+      log_info: the last values, or in EVAL the means over all samples.
+      checkpoint_path: the checkpoint that was written last (TRAIN) or read, None without `log_dir`.
+      export_path: directory of the exported model, None where nothing was exported.
+      samples: how many samples the run saw.
+    """
+
+    global_step: int
+    log_info: Mapping[str, float] = field(default_factory=dict)
+    checkpoint_path: str | None = None
+    export_path: str | None = None
+    samples: int = 0
+
+
+def _tensors(argument: str, mapping: Mapping[str, Any]) -> dict[str, tf.Tensor]:
+    if not isinstance(mapping, Mapping) or not mapping:
+        raise ValueError(f"{argument}: expected a dict of tensors by name, got {mapping!r}.")
+    tensors = {}
+    for name, value in mapping.items():
+        if not isinstance(value, tf.Tensor):
+            raise TypeError(f"{argument}: {name!r} is {_describe(value)}; expected a tensor built in model_fn.")
+        tensors[str(name)] = value
+    return tensors
+
+
+def _describe(value: Any) -> str:
+    return f"a {type(value).__module__}.{type(value).__name__}"

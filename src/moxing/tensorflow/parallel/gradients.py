@@ -1,0 +1,128 @@
+"""Which variables a loss trains, and its gradients: scaled, clipped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.framework.flags import FLAGS
+
+GradientPairs = list[tuple[Any, tf.Variable]]
+
+
+def patterns(flag: str) -> list[re.Pattern[str]]:
+    """The regular expressions of a comma-separated flag.
+
+    Example:
+      >>> FLAGS.set('trainable_include_patterns', 'logits,conv[12]')
+      >>> [pattern.pattern for pattern in patterns('trainable_include_patterns')]
+      ['logits', 'conv[12]']
+      >>> FLAGS.set('trainable_include_patterns', None)
+    """
+    compiled = []
+    for text in (FLAGS.get(flag) or "").split(","):
+        if not text.strip():
+            continue
+        try:
+            compiled.append(re.compile(text.strip()))
+        except re.error as error:
+            raise ValueError(f"--{flag}: {text.strip()!r} is not a regular expression: {error}.") from None
+    return compiled
+
+
+def selected(name: str, include: Sequence[re.Pattern[str]], exclude: Sequence[re.Pattern[str]]) -> bool:
+    """True when a name matches one of `include` (or there is none) and none of `exclude`.
+
+    Example:
+      >>> selected('net/logits/weights', [], [re.compile('logits')])
+      False
+    """
+    if include and not any(pattern.search(name) for pattern in include):
+        return False
+    return not any(pattern.search(name) for pattern in exclude)
+
+
+def trainable_variables() -> list[tf.Variable]:
+    """The graph's trainable variables that the trainable patterns leave in."""
+    include, exclude = patterns("trainable_include_patterns"), patterns("trainable_exclude_patterns")
+    everything = tf.trainable_variables()
+    chosen = [variable for variable in everything if selected(variable.op.name, include, exclude)]
+    if everything and not chosen:
+        raise ValueError(
+            "--trainable_include_patterns / --trainable_exclude_patterns leave no variable to train; the model has "
+            + _names(everything)
+        )
+    return chosen
+
+
+def in_scopes(variables: Sequence[tf.Variable], scopes: Sequence[str] | None) -> list[tf.Variable]:
+    """Those of `variables` that stand in one of the variable scopes; every scope must hold at least one."""
+    if scopes is None:
+        return list(variables)
+    chosen: list[tf.Variable] = []
+    for scope in scopes:
+        if not isinstance(scope, str):
+            raise TypeError(f"ModelSpec(var_scopes=...): expected names of variable scopes, got {scope!r}.")
+        prefix = scope.rstrip("/") + "/"
+        found = [variable for variable in variables if (variable.op.name + "/").startswith(prefix)]
+        if not found:
+            raise ValueError(
+                f"ModelSpec(var_scopes=...): no trainable variable stands in scope {scope!r}; the model has "
+                + _names(variables)
+            )
+        chosen.extend(variable for variable in found if not any(variable is other for other in chosen))
+    return chosen
+
+
+def gradients_of(optimizer: Any, loss: tf.Tensor, variables: Sequence[tf.Variable]) -> GradientPairs:
+    """The gradients of a loss, with `--loss_scale` and `--gradient_clip` applied."""
+    scale = FLAGS.get("loss_scale")
+    if scale is None or scale <= 0:
+        raise ValueError(f"--loss_scale={scale}: expected a number above 0; 1 is off.")
+    scaled = loss if scale == 1 else loss * tf.cast(scale, loss.dtype)
+    pairs = optimizer.compute_gradients(scaled, var_list=list(variables))
+    pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+    if not pairs:
+        raise ValueError(
+            f"The loss {loss.name} depends on none of the variables it is to train: "
+            + (_names(variables) if variables else "the model has no trainable variable.")
+        )
+    if scale != 1:
+        pairs = [(_scaled(gradient, 1 / scale), variable) for gradient, variable in pairs]
+    return _clipped(pairs)
+
+
+def _scaled(gradient: Any, factor: float) -> Any:
+    if isinstance(gradient, tf.IndexedSlices):
+        return tf.IndexedSlices(
+            gradient.values * tf.cast(factor, gradient.dtype), gradient.indices, gradient.dense_shape
+        )
+    return gradient * tf.cast(factor, gradient.dtype)
+
+
+def _clipped(pairs: GradientPairs) -> GradientPairs:
+    kind, bound = FLAGS.get("gradient_clip_type"), FLAGS.get("gradient_clip")
+    if kind is None and bound is None:
+        return pairs
+    if kind is None or bound is None or bound <= 0:
+        raise ValueError(
+            f"--gradient_clip_type={kind} --gradient_clip={bound}: both are needed, the type (norm, global_norm or "
+            "value) and a bound above 0."
+        )
+    gradients, variables = zip(*pairs, strict=True)
+    if kind == "global_norm":
+        clipped, _ = tf.clip_by_global_norm(gradients, bound)
+    elif kind == "norm":
+        clipped = [tf.clip_by_norm(gradient, bound) for gradient in gradients]
+    else:
+        clipped = [tf.clip_by_value(gradient, -bound, bound) for gradient in gradients]
+    return list(zip(clipped, variables, strict=True))
+
+
+def _names(variables: Sequence[tf.Variable], most: int = 8) -> str:
+    names = [variable.op.name for variable in variables]
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more + "."

@@ -1,0 +1,57 @@
+"""The strategy for one device: gradients are applied where they were computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.parallel.gradients import gradients_of, in_scopes, trainable_variables
+
+
+class SingleDevice:
+    """Builds the training operation of a model on one device."""
+
+    def train_op(
+        self,
+        losses: Sequence[tf.Tensor],
+        var_scopes: Sequence[Sequence[str] | None],
+        optimizer_fns: Sequence[Callable[..., Any]],
+        updates: Sequence[tf.Operation],
+        global_step: tf.Variable,
+    ) -> tf.Operation:
+        """One step: all gradients, then all updates, then `global_step` once.
+
+        Args:
+          losses: the losses.
+          var_scopes: for every loss the scopes that it trains, or None for all variables.
+          optimizer_fns: for every loss a function that returns its optimizer.
+          updates: operations that belong to the step, such as batch-norm moving averages.
+          global_step: the step counter.
+        """
+        optimizers = [_optimizer(function) for function in optimizer_fns]
+        variables = trainable_variables()
+        pairs = [
+            gradients_of(optimizer, loss, in_scopes(variables, scopes))
+            for optimizer, loss, scopes in zip(optimizers, losses, var_scopes, strict=True)
+        ]
+        # With several losses no update may run before the last gradient was computed from the old values.
+        before = [gradient for group in pairs for gradient, _ in group] if len(losses) > 1 else []
+        with tf.control_dependencies([*updates, *before]):
+            *first, last = list(zip(optimizers, pairs, strict=True))
+            applied = [optimizer.apply_gradients(group) for optimizer, group in first]
+            with tf.control_dependencies(applied):
+                applied.append(last[0].apply_gradients(last[1], global_step=global_step))
+        return tf.group(*applied, name="train_op")
+
+
+def _optimizer(function: Callable[..., Any]) -> Any:
+    optimizer = function()
+    if callable(getattr(optimizer, "compute_gradients", None)) and callable(
+        getattr(optimizer, "apply_gradients", None)
+    ):
+        return optimizer
+    raise TypeError(
+        f"optimizer_fn returned {optimizer!r}: expected a tf.train.Optimizer (compute_gradients and apply_gradients)."
+    )

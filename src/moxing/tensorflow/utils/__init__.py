@@ -1,0 +1,1 @@
+"""Public helpers, at the import paths of the original."""

@@ -1,0 +1,79 @@
+"""What to use in place of a part of `tf.contrib` that is not here."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+_ADDONS = "it lives on in the package tensorflow-addons, which is no longer maintained and needs an older TensorFlow"
+
+#: By first name below `tf.contrib`, or first and second.
+_INSTEAD = {
+    "all_reduce": "use tf.distribute, or the trainer's own variable_update modes",
+    "bayesflow": "use the package tensorflow-probability",
+    "cluster_resolver": "use tf.distribute.cluster_resolver",
+    "crf": f"{_ADDONS} (tfa.text)",
+    "cudnn_rnn": "use tf.keras.layers.CuDNNLSTM and CuDNNGRU, or contrib.rnn",
+    "data.prefetch_to_device": "the trainer prefetches by itself, remove the call; outside of it use "
+    "tf.data.experimental.prefetch_to_device",
+    "distribute": "use tf.distribute",
+    "distributions": "use the package tensorflow-probability",
+    "eager": "eager execution is part of TensorFlow 2; this trainer builds graphs",
+    "estimator": "use tf.estimator",
+    "ffmpeg": "use the package tensorflow-io",
+    "gan": "use the package tensorflow-gan",
+    "graph_editor": "use tf.graph_util and tf.import_graph_def",
+    "hparams": "use tf.contrib.training.HParams",
+    "learn": "use tf.estimator; for MNIST tensorflow.examples.tutorials.mnist.input_data",
+    "legacy_seq2seq": _ADDONS + " (tfa.seq2seq, in its later form)",
+    "lite": "use tf.lite",
+    "memory_stats": "use tf.config.experimental.get_memory_info",
+    "nccl": "the trainer combines gradients by itself; outside of it use tf.distribute",
+    "nn": "use tf.nn",
+    "opt": f"{_ADDONS} (tfa.optimizers); the optimizers of tf.train and mox.get_optimizer_fn are here",
+    "predictor": "use tf.saved_model.load",
+    "quantize": "use the package tensorflow-model-optimization",
+    "saved_model": "use tf.saved_model",
+    "seq2seq": f"{_ADDONS} (tfa.seq2seq)",
+    "stateless": "use tf.random.stateless_uniform and its kin",
+    "summary": "use tf.summary",
+    "tensor_forest": "use the package tensorflow-decision-forests",
+    "tensorboard": "use the package tensorboard",
+    "tensorrt": "use tf.experimental.tensorrt",
+    "text": "use the package tensorflow-text",
+    "tfprof": "use tf.profiler",
+    "timeseries": "use the package tensorflow-probability (tfp.sts)",
+    "tpu": "TPUs are not supported by this trainer; outside of it use tf.distribute.TPUStrategy",
+}
+
+
+def missing_part(name: str, parts: Iterable[str]) -> str:
+    """Why `tf.contrib.NAME` is not there.
+
+    Example:
+      >>> print(missing_part('crf', ['data', 'slim']))
+      tf.contrib.crf is not available; it lives on in the package tensorflow-addons, which is no longer maintained and \
+needs an older TensorFlow (tfa.text). tf.contrib has: data, slim
+    """
+    return f"tf.contrib.{name} is not available{_hint(name, parts)}. tf.contrib has: {', '.join(sorted(parts))}"
+
+
+def missing_name(part: str, name: str, names: Iterable[str]) -> str:
+    """Why `tf.contrib.PART.NAME` is not there.
+
+    Example:
+      >>> missing_name('rnn', 'LSTMCel', ['GRUCell', 'LSTMCell'])
+      'tf.contrib.rnn.LSTMCel is not available; did you mean LSTMCell? tf.contrib.rnn has: GRUCell, LSTMCell'
+    """
+    hint = _hint(f"{part}.{name}", names)
+    stop = "" if hint.endswith("?") else "."
+    return f"tf.contrib.{part}.{name} is not available{hint}{stop} tf.contrib.{part} has: {', '.join(sorted(names))}"
+
+
+def _hint(name: str, existing: Iterable[str]) -> str:
+    head = name.partition(".")[0]
+    instead = _INSTEAD.get(name) or _INSTEAD.get(head)
+    if instead:
+        return f"; {instead}"
+    near = difflib.get_close_matches(name.rpartition(".")[2], list(existing), n=3)
+    return f"; did you mean {' or '.join(near)}?" if near else ""

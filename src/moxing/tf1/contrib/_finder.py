@@ -1,0 +1,164 @@
+"""Finds what lies below `tensorflow.contrib` and says what to do about what does not."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from moxing.tf1.contrib import _advice
+
+_PACKAGE = "moxing.tf1.contrib"
+_KERAS = "tf_keras.api._v1.keras"
+
+#: The parts of `tf.contrib` that exist.
+PARTS = (
+    "data",
+    "framework",
+    "image",
+    "keras",
+    "layers",
+    "lookup",
+    "losses",
+    "metrics",
+    "rnn",
+    "slim",
+    "training",
+    "util",
+)
+
+# Modules under the names that TensorFlow 1 had for them; the longest prefix counts, what follows is appended.
+_SLIM_MODULES = {
+    "data": "tf_slim.data",
+    "nets": "tf_slim.nets",
+    "evaluation": "tf_slim.evaluation",
+    "learning": "tf_slim.learning",
+    "losses": "tf_slim.losses",
+    "metrics": "tf_slim.metrics",
+    "model_analyzer": "tf_slim.model_analyzer",
+    "queues": "tf_slim.queues",
+    "summaries": "tf_slim.summaries",
+}
+_ALIASES = {
+    "keras": _KERAS,
+    "keras.api": _KERAS,
+    "keras.api.keras": _KERAS,
+    "keras.python": _KERAS,
+    "keras.python.keras": _KERAS,
+    **{f"slim.{name}": target for name, target in _SLIM_MODULES.items()},
+    **{f"slim.python.slim.{name}": target for name, target in _SLIM_MODULES.items()},
+    "slim.python.slim": f"{_PACKAGE}.slim",
+    "slim.python": f"{_PACKAGE}.slim",
+    "data.python.ops": f"{_PACKAGE}.data",
+    "framework.python.framework": f"{_PACKAGE}.framework",
+    "framework.python.ops": f"{_PACKAGE}.framework",
+    "framework.python.ops.arg_scope": "tf_slim.ops.arg_scope",
+    "framework.python.ops.variables": "tf_slim.ops.variables",
+    "layers.python.layers": f"{_PACKAGE}.layers",
+    "layers.python.layers.initializers": "tf_slim.layers.initializers",
+    "layers.python.layers.layers": "tf_slim.layers.layers",
+    "layers.python.layers.regularizers": "tf_slim.layers.regularizers",
+    "layers.python.layers.utils": "tf_slim.layers.utils",
+    "losses.python.losses": f"{_PACKAGE}.losses",
+    "metrics.python.ops": f"{_PACKAGE}.metrics",
+    "metrics.python.ops.metric_ops": "tf_slim.metrics.metric_ops",
+    "rnn.python.ops": f"{_PACKAGE}.rnn",
+    "rnn.python.ops.core_rnn_cell": f"{_PACKAGE}.rnn",
+    "rnn.python.ops.rnn_cell": f"{_PACKAGE}.rnn",
+    "training.python.training": f"{_PACKAGE}.training",
+    "training.python.training.hparam": f"{_PACKAGE}.training",
+    "training.python.training.training": "tf_slim.training.training",
+    "training.python.training.evaluation": "tf_slim.training.evaluation",
+}
+# Namespaces above those: `from tensorflow.contrib.framework.python import ops`.
+_ALIASES.update({f"{name}.python": f"{_PACKAGE}.{name}" for name in PARTS if name != "keras"})
+
+
+def part(name: str) -> ModuleType:
+    """The module of `tf.contrib.NAME`.
+
+    Raises:
+      AttributeError: There is none; the message says which there are and what to use instead.
+    """
+    if name not in PARTS:
+        raise AttributeError(_advice.missing_part(name, PARTS))
+    return importlib.import_module(f"{_PACKAGE}.{name}")
+
+
+class AliasFinder:
+    """Serves the old module names below `moxing.tf1.contrib`, the place the launcher maps `tensorflow.contrib` to.
+
+    It stands before Python's own finders: those would find the file below the aliased package and load it a second
+    time, without its repairs and with classes of its own.
+    """
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        wanted = _below_contrib(name)
+        real = _real_name(wanted) if wanted else None
+        if real is None:
+            return None
+        return importlib.util.spec_from_loader(name, _AliasLoader(real), is_package=True)
+
+
+class AdviceFinder:
+    """Asked last, for what nobody found below `tensorflow.contrib`: says what to use instead."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        wanted = _below_contrib(name)
+        if wanted:
+            old = f"tensorflow.contrib.{wanted}"
+            raise ModuleNotFoundError(f"No module named {old!r}: {_advice.missing_part(wanted, PARTS)}", name=old)
+
+
+def install() -> None:
+    """Puts the two finders in their places, once."""
+    if not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, AliasFinder())
+        sys.meta_path.append(AdviceFinder())
+
+
+class _AliasLoader(Loader):
+    """Gives a module a second name; both names are one object."""
+
+    def __init__(self, real_name: str) -> None:
+        self._real_name = real_name
+        self._spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        if self._real_name.startswith("tf_slim"):
+            from moxing.tf1.contrib import _slim_repairs
+
+            _slim_repairs.load()
+        module = importlib.import_module(self._real_name)
+        self._spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has just written the spec of the second name over the module's own.
+        module.__spec__ = self._spec
+
+
+def _below_contrib(name: str) -> str:
+    """The part of a module name below this package; nothing for its private modules."""
+    below = name.removeprefix(_PACKAGE + ".")
+    return "" if below == name or below.startswith("_") else below
+
+
+def _real_name(wanted: str) -> str | None:
+    prefix = wanted
+    while prefix:
+        if prefix in _ALIASES:
+            real = _ALIASES[prefix] + wanted[len(prefix) :]
+            return real if _exists(real) else None
+        prefix = prefix.rpartition(".")[0]
+    return None
+
+
+def _exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False

@@ -1,0 +1,51 @@
+"""What can be read off a data set without running it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+#: Transformations after which an endless data set is still endless: by the start of their operation's type.
+_KEEPS_LENGTH = (
+    "MapDataset",
+    "ParallelMap",
+    "BatchDataset",
+    "ParallelBatch",
+    "PaddedBatch",
+    "ShuffleDataset",
+    "PrefetchDataset",
+    "SkipDataset",
+    "CacheDataset",
+    "OptionsDataset",
+    "ModelDataset",
+    "MapAndBatch",
+    "WindowDataset",
+    "ShuffleAndRepeat",
+)
+
+
+def is_endless(dataset: Any) -> bool:
+    """True when a data set certainly has no end, so that it has no last, short batch.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     numbers = tf.data.Dataset.range(3)
+      ...     is_endless(numbers), is_endless(numbers.repeat().shuffle(2).batch(2))
+      (False, True)
+    """
+    return _endless(dataset._variant_tensor.op)
+
+
+def _endless(op: tf.Operation) -> bool:
+    if op.type.startswith("RangeDataset"):
+        stop = tf.get_static_value(op.inputs[1])
+        return stop is not None and int(stop) >= 2**62
+    if op.type.startswith("RepeatDataset"):
+        count = tf.get_static_value(op.inputs[1])
+        return (count is not None and int(count) < 0) or _endless(op.inputs[0].op)
+    if op.type.startswith("ZipDataset"):
+        return all(_endless(tensor.op) for tensor in op.inputs)
+    if op.type.startswith(_KEEPS_LENGTH):
+        return _endless(op.inputs[0].op)
+    return False

@@ -1,0 +1,1 @@
+"""`tensorflow.examples` for user code: the tutorial modules that published scripts import."""

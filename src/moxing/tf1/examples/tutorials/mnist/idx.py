@@ -1,0 +1,108 @@
+"""Reads the IDX format of the MNIST files: a big-endian header, then unsigned bytes."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+
+import numpy as np
+
+from moxing.framework import file as mox_file
+
+#: What `read_data_sets` looks for, as distributed. Each may also lie there unpacked, without `.gz`.
+FILE_NAMES = (
+    "train-images-idx3-ubyte.gz",
+    "train-labels-idx1-ubyte.gz",
+    "t10k-images-idx3-ubyte.gz",
+    "t10k-labels-idx1-ubyte.gz",
+)
+
+_IMAGES_MAGIC = 2051
+_LABELS_MAGIC = 2049
+_GZIP_MAGIC = b"\x1f\x8b"
+
+
+def find(directory: str, name: str) -> str:
+    """The path of an IDX file in `directory`, packed or unpacked.
+
+    Raises:
+      FileNotFoundError: It is there under neither name; nothing is downloaded.
+    """
+    packed = _join(directory, name)
+    for path in (packed, packed.removesuffix(".gz")):
+        if mox_file.exists(path):
+            return path
+    raise FileNotFoundError(
+        f"MNIST file not found: {packed} (nor without .gz). The data directory {directory!r} must hold "
+        f"{', '.join(FILE_NAMES)}; nothing is downloaded, put the four files there."
+    )
+
+
+def read_images(path: str) -> np.ndarray:
+    """Reads an image file as uint8 of shape [number, rows, columns, 1].
+
+    Raises:
+      ValueError: The file is damaged or is no image file; the message names it and says what is wrong.
+    """
+    content = _content(path)
+    number, rows, columns = _header(path, content, _IMAGES_MAGIC, "images", dimensions=3)
+    pixels = _body(path, content, dimensions=3, size=number * rows * columns)
+    return pixels.reshape(number, rows, columns, 1)
+
+
+def read_labels(path: str) -> np.ndarray:
+    """Reads a label file as uint8 of shape [number].
+
+    Raises:
+      ValueError: The file is damaged or is no label file; the message names it and says what is wrong.
+    """
+    content = _content(path)
+    (number,) = _header(path, content, _LABELS_MAGIC, "labels", dimensions=1)
+    return _body(path, content, dimensions=1, size=number)
+
+
+def _join(directory: str, name: str) -> str:
+    if "://" in directory:
+        return f"{directory.rstrip('/')}/{name}"
+    return os.path.join(directory, name)
+
+
+def _content(path: str) -> bytes:
+    with mox_file.File(path, "rb") as stream:
+        raw: bytes = stream.read()
+    # By content, not by name: browsers and object stores unpack a .gz and keep its name, or the reverse.
+    if not raw.startswith(_GZIP_MAGIC):
+        return raw
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError, zlib.error) as error:
+        raise ValueError(
+            f"MNIST file {path} is damaged: {len(raw)} bytes that do not unpack ({error}). Copy it again."
+        ) from error
+
+
+def _header(path: str, content: bytes, magic: int, kind: str, dimensions: int) -> tuple[int, ...]:
+    length = 4 * (1 + dimensions)
+    if len(content) < length:
+        raise ValueError(
+            f"MNIST file {path} is damaged: {len(content)} bytes, less than the {length} of an IDX header. "
+            "Copy it again."
+        )
+    found, *sizes = (int(word) for word in np.frombuffer(content, dtype=">u4", count=1 + dimensions))
+    if found != magic:
+        raise ValueError(
+            f"MNIST file {path} is no IDX file of {kind}: magic number {found}, {kind} have {magic}. "
+            "Is it another file under this name, or is it damaged?"
+        )
+    return tuple(sizes)
+
+
+def _body(path: str, content: bytes, dimensions: int, size: int) -> np.ndarray:
+    offset = 4 * (1 + dimensions)
+    present = len(content) - offset
+    if present != size:
+        raise ValueError(
+            f"MNIST file {path} is damaged: its header announces {size} bytes of data, {present} follow. Copy it again."
+        )
+    return np.frombuffer(content, dtype=np.uint8, offset=offset)

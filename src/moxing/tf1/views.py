@@ -1,0 +1,119 @@
+"""What a user's module sees in place of a library module: the same module, with the names of an older version."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
+from typing import Any
+
+_log = logging.getLogger("moxing")
+_noted: set[str] = set()
+
+#: Makes the value of an old name; called when the name is first used.
+Maker = Callable[[], Any]
+
+
+def note_once(name: str, instead: str) -> None:
+    """Says once, at debug level, that `name` is of an older version and what stands in for it.
+
+    Example:
+      >>> note_once('np.int', 'int')
+    """
+    if name not in _noted:
+        _noted.add(name)
+        _log.debug("%s is a name of an older version: served as %s", name, instead)
+
+
+class ModuleView(ModuleType):
+    """A module with additional names, for user code only: the real module does not change.
+
+    Reading is as fast as in the real module, since its names are copied; what is not there yet is asked for when it
+    is used. Writing goes to the real module.
+
+    Example:
+      >>> import time
+      >>> view = ModuleView(time, {'clock': lambda: time.perf_counter})
+      >>> view.sleep is time.sleep, view.clock is time.perf_counter, hasattr(time, 'clock')
+      (True, True, False)
+    """
+
+    def __init__(self, real: ModuleType, names: Mapping[str, Maker]) -> None:
+        super().__init__(real.__name__, real.__doc__)
+        own = self.__dict__
+        own.update(vars(real))
+        for name in names:
+            own.pop(name, None)
+        own["_moxing_view"] = (real, names)
+
+    def __getattr__(self, name: str) -> Any:
+        real, names = self.__dict__["_moxing_view"]
+        value = _old_name(real, names, name) if name in names else getattr(real, name)
+        self.__dict__[name] = value
+        return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self.__dict__["_moxing_view"][0], name, value)
+        self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self.__dict__["_moxing_view"][0], name)
+        self.__dict__.pop(name, None)
+
+    def __dir__(self) -> Iterable[str]:
+        real, names = self.__dict__["_moxing_view"]
+        return sorted({*dir(real), *names})
+
+
+def live_view(real: ModuleType, names: Mapping[str, Maker]) -> ModuleType:
+    """A view that copies nothing, for a module whose values change while a program runs: `sys`.
+
+    Example:
+      >>> import sys
+      >>> view = live_view(sys, {'maxint': lambda: sys.maxsize})
+      >>> view.argv is sys.argv, view.maxint == sys.maxsize
+      (True, True)
+    """
+
+    class LiveView(ModuleType):
+        # Faster than __getattr__, which is only asked after an exception was made and thrown away.
+        def __getattribute__(self, name: str) -> Any:
+            try:
+                return getattr(real, name)
+            except AttributeError:
+                if name not in names:
+                    raise
+                return _old_name(real, names, name)
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            setattr(real, name, value)
+
+        def __delattr__(self, name: str) -> None:
+            delattr(real, name)
+
+        def __dir__(self) -> Iterable[str]:
+            return sorted({*dir(real), *names})
+
+    return LiveView(real.__name__, real.__doc__)
+
+
+def _old_name(real: ModuleType, names: Mapping[str, Maker], name: str) -> Any:
+    value = names[name]()
+    # What the module still has is replaced for another reason than its age.
+    if not hasattr(real, name):
+        ours = str(getattr(value, "__module__", "")).startswith("moxing")
+        note_once(
+            f"{real.__name__}.{name}", "MoXing's own" if ours else getattr(value, "__qualname__", None) or repr(value)
+        )
+    return value
+
+
+def real_module(module: ModuleType) -> ModuleType:
+    """The module behind a view; any other module is returned as it is.
+
+    Example:
+      >>> import time
+      >>> real_module(ModuleView(time, {})) is time
+      True
+    """
+    return module.__dict__["_moxing_view"][0] if isinstance(module, ModuleView) else module

@@ -1,0 +1,149 @@
+"""Which urls are understood, and that the others are refused everywhere in the same words."""
+
+import inspect
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import moxing as mox
+from moxing.framework.file import file_io
+from moxing.framework.file.paths import get_scheme
+
+SCHEME_LETTERS = "abcXYZ019+-."
+LOCAL = "/no/such/local/path"
+CALLS = {
+    "File name": lambda url: mox.file.File(url, "r"),
+    "append url": lambda url: mox.file.append(url, "x"),
+    "append_remote src_url": lambda url: mox.file.append_remote(url, LOCAL),
+    "append_remote dst_url": lambda url: mox.file.append_remote(LOCAL, url),
+    "copy src_url": lambda url: mox.file.copy(url, LOCAL),
+    "copy dst_url": lambda url: mox.file.copy(LOCAL, url),
+    "copy_parallel src_url": lambda url: mox.file.copy_parallel(url, LOCAL),
+    "copy_parallel dst_url": lambda url: mox.file.copy_parallel(LOCAL, url),
+    "copy_parallel file_list": lambda url: mox.file.copy_parallel(LOCAL, LOCAL, file_list=[url]),
+    "exists url": lambda url: mox.file.exists(url),
+    "get_size url": lambda url: mox.file.get_size(url),
+    "glob url": lambda url: mox.file.glob(url),
+    "is_directory url": lambda url: mox.file.is_directory(url),
+    "list_directory url": lambda url: mox.file.list_directory(url),
+    "make_dirs url": lambda url: mox.file.make_dirs(url),
+    "mk_dir url": lambda url: mox.file.mk_dir(url),
+    "read url": lambda url: mox.file.read(url),
+    "remove url": lambda url: mox.file.remove(url, recursive=True),
+    "rename src_url": lambda url: mox.file.rename(url, LOCAL),
+    "rename dst_url": lambda url: mox.file.rename(LOCAL, url),
+    "scan_dir url": lambda url: mox.file.scan_dir(url),
+    "stat url": lambda url: mox.file.stat(url),
+    "walk url": lambda url: mox.file.walk(url),
+    "write url": lambda url: mox.file.write(url, "x"),
+}
+
+
+def test_the_calls_above_are_all_functions():
+    others = {"set_auth", "shift", *(name for name in mox.file.__all__ if name.endswith(("Exception", "Error")))}
+    assert {call.split()[0] for call in CALLS} | others == set(mox.file.__all__)
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("url", ["s3://bucket/a", "obs://bucket/a", "hdfs://host/a", "S3://bucket", "s3:/bucket/a"])
+def test_urls_without_a_backend(tmp_path, monkeypatch, call, url):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(mox.file.UnsupportedSchemeError) as caught:
+        CALLS[call](url)
+    message = str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert f"{call.split()[1]}={url!r}" in message
+    assert "Only local paths and file:// work" in message
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("wrong", [None, 3, ["a"]])
+def test_what_is_no_path(call, wrong):
+    with pytest.raises(TypeError, match=f"{call.split()[1]}="):
+        CALLS[call](wrong)
+
+
+@pytest.mark.parametrize("call", [call for call in CALLS if call not in ("exists url", "is_directory url")])
+@pytest.mark.parametrize("wrong", ["", "a\0b"])
+def test_what_no_path_can_be(call, wrong):
+    with pytest.raises(ValueError, match=f"{call.split()[1]}="):
+        CALLS[call](wrong)
+
+
+def test_set_auth_says_that_there_are_no_object_stores():
+    names = [
+        *("ak", "sk", "server", "port", "is_secure", "ssl_verify", "long_conn_mode", "path_style", "retry"),
+        *("retry_wait", "client_timeout", "list_max_keys"),
+    ]
+    assert list(inspect.signature(mox.file.set_auth).parameters) == names
+    with pytest.raises(mox.file.UnsupportedSchemeError, match="object stores .* not available in this version"):
+        mox.file.set_auth(**dict.fromkeys(names))
+
+
+def test_file_urls_and_every_kind_of_path(tmp_path):
+    for number, form in enumerate([str, os.fsencode, pathlib.Path, "file://{}".format, "FILE://localhost{}".format]):
+        folder = form(tmp_path)
+        mox.file.make_dirs(folder)
+        path = form(tmp_path / f"a b%41 {number}.txt")
+        mox.file.write(path, "x")
+        with mox.file.File(path) as f:
+            assert f.read() == "x"
+            assert f.name == os.fsdecode(path)
+        assert mox.file.exists(path)
+        assert f"a b%41 {number}.txt" in mox.file.list_directory(folder)
+    assert len(os.listdir(tmp_path)) == 5
+
+
+@pytest.mark.parametrize("url", ["file://relative/a", "file://", "file://host"])
+def test_file_urls_are_absolute(url):
+    with pytest.raises(mox.file.UnsupportedSchemeError, match="file:///path"):
+        mox.file.exists(url)
+
+
+@settings(deadline=None)
+@given(
+    scheme=st.text(SCHEME_LETTERS, min_size=1, max_size=8).filter(lambda s: s[0].isalpha()), rest=st.text(max_size=9)
+)
+def test_schemes_are_found(scheme, rest):
+    assert get_scheme(f"{scheme}://{rest}") == scheme.lower()
+
+
+@pytest.mark.parametrize("path", ["a:/b", "/a://b", "a/b://c", "://a", "1a://b", "ä://b", "a b://c", "c:\\d"])
+def test_paths_without_a_scheme(path):
+    assert get_scheme(path) is None
+
+
+def test_exceptions_are_those_of_python():
+    assert issubclass(mox.file.MoxFileNotExistsException, FileNotFoundError)
+    assert issubclass(mox.file.MoxFileNameDuplicateException, FileExistsError)
+    for kind in (mox.file.MoxFileReadException, mox.file.MoxFileRespException):
+        error = kind({"status": 403}, "refused")
+        assert isinstance(error, OSError)
+        assert error.resp == {"status": 403}
+        assert str(error) == "refused"
+        assert kind({"status": 403}).resp == {"status": 403}
+    error = mox.file.MoxFileReadException(None, 5, "Input/output error", "/x")
+    assert (error.errno, error.filename, error.resp) == (5, "/x", None)
+
+
+def test_file_io_is_the_same():
+    assert file_io.__all__ == mox.file.__all__
+    for name in mox.file.__all__:
+        assert getattr(file_io, name) is getattr(mox.file, name)
+
+
+def test_import_is_light():
+    script = (
+        "import sys, moxing\n"
+        "heavy = {'tensorflow', 'numpy', 'multiprocessing', 'concurrent.futures', 'shutil', 'glob', 'logging'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    # -S: packages of the environment may import things when Python starts.
+    command = [sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{script}"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
