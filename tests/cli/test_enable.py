@@ -46,7 +46,8 @@ def test_plain_python_launches_scripts_that_import_the_trainer(environment, tmp_
     (tmp_path / "other.py").write_text(SCRIPT.replace("import moxing.tensorflow as mox", "'moxing.tensorflow'"))
     (tmp_path / "old.py").write_text("import moxing.tensorflow as mox\nprint 'hello'\n")
     (tmp_path / "parent.py").write_text(
-        "import subprocess, sys\nif 0: import moxing.tensorflow\nsubprocess.call([sys.executable, 'train.py', 'child'])\n"
+        "import subprocess, sys\nif 0: import moxing.tensorflow\n"
+        "subprocess.call([sys.executable, 'train.py', 'child'])\n"
     )
     assert run(python, "train.py", cwd=tmp_path) == "False [] 0 __main__\n"
     enable.enable(site)

@@ -123,7 +123,11 @@ def test_modules_of_the_user(tmp_path):
         """,
     )
     result = moxing(
-        "run", "project/main.py", str(tmp_path / "by_path.py"), cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "extra")}
+        "run",
+        "project/main.py",
+        str(tmp_path / "by_path.py"),
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "extra")},
     )
     assert result.stdout == "done\n", result.stderr
 
@@ -131,7 +135,9 @@ def test_modules_of_the_user(tmp_path):
 def test_a_module_with_a_main(tmp_path):
     write(tmp_path / "package" / "__init__.py", "")
     write(tmp_path / "package" / "other.py", "value = list(xrange(2))\n")
-    write(tmp_path / "package" / "train.py", "import sys\nfrom .other import value\nprint(__name__, value, sys.argv[1:])")
+    write(
+        tmp_path / "package" / "train.py", "import sys\nfrom .other import value\nprint(__name__, value, sys.argv[1:])"
+    )
     write(tmp_path / "package" / "__main__.py", "from . import train\n")
     result = moxing("run", "-m", "package.train", "--flag", cwd=tmp_path)
     assert result.stdout == "__main__ [0, 1] ['--flag']\n", result.stderr

@@ -16,6 +16,10 @@ def main(words: Sequence[str]) -> int:
 
     Args:
       words: options of `moxing run`, the script (or `-m` and a module), and the script's own arguments.
+
+    Example:
+      >>> main(['no_such_script.py', '--its', '--flags'])
+      2
     """
     options, rest = _split(words)
     parser = _parser()
@@ -72,3 +76,5 @@ def _show_debug_lines() -> None:
     log = logging.getLogger("moxing")
     log.setLevel(logging.DEBUG)
     log.addHandler(logging.StreamHandler())
+    # The trainer gives the root logger a handler of its own: one line is enough.
+    log.propagate = False

@@ -11,8 +11,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.abc import Loader
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
+from typing import Any
 
 #: Read by TensorFlow at import time, hence set before it. A value that the user chose stays.
 _BEFORE_IMPORT = {
@@ -60,13 +61,52 @@ def import_tensorflow() -> ModuleType:
     if "tensorflow" in sys.modules:
         return sys.modules["tensorflow"]
     prepare()
-    with start_up_lines_held():
-        tensorflow = importlib.import_module("tensorflow")
-        look_for_devices()
-    return tensorflow
+    with starting_up():
+        return importlib.import_module("tensorflow")
 
 
-def look_for_devices() -> None:
+@contextmanager
+def starting_up() -> Iterator[None]:
+    """Surrounds the import of TensorFlow: its start-up lines are dropped, and Keras is left for when it is used.
+
+    Example:
+      >>> with starting_up():
+      ...   import tensorflow
+    """
+    with start_up_lines_held(), _keras_deferred():
+        yield
+        _look_for_devices()
+
+
+@contextmanager
+def _keras_deferred() -> Iterator[None]:
+    """TensorFlow imports tf-keras at its end, for the SavedModel registry, and goes on without it.
+
+    That is a fifth of the time of the import. Whoever uses Keras imports it then.
+    """
+    finder = _NotNowFinder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+class _NotNowFinder:
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(name, path, target) if name == "tf_keras" else None
+        if spec is not None:
+            # It can be found, which TensorFlow wants to see, but not loaded.
+            spec.loader = _NotNowLoader()
+        return spec
+
+
+class _NotNowLoader(Loader):
+    def exec_module(self, module: ModuleType) -> None:
+        raise ImportError("it is not imported while TensorFlow starts", name=module.__name__)
+
+
+def _look_for_devices() -> None:
     """On a machine without a GPU, has TensorFlow find that out now; it complains about it once, on standard error.
 
     With a GPU it is left for later: a script may still set CUDA_VISIBLE_DEVICES after it has imported TensorFlow.

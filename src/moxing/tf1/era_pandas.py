@@ -8,7 +8,14 @@ from moxing.tf1 import user_method
 
 
 def install() -> None:
-    """Gives the two classes their `append` back, seen from modules of the user only."""
+    """Gives the two classes their `append` back, seen from modules of the user only.
+
+    Example:
+      >>> import pandas
+      >>> install()
+      >>> hasattr(pandas.DataFrame(), 'append')
+      False
+    """
     import pandas
 
     for kind, append in ((pandas.DataFrame, _append_to_frame), (pandas.Series, _append_to_series)):

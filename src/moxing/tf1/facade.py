@@ -43,8 +43,10 @@ class FacadeModule(ModuleType):
                     own[key] = getattr(base, key)
                     break
         own["_moxing_bases"] = tuple(bases)
+        # In the module and not in the class: names that were found once are then read at the speed of any module.
+        own["__getattr__"] = self._find
 
-    def __getattr__(self, name: str) -> Any:
+    def _find(self, name: str) -> Any:
         own = self.__dict__
         dotted = f"{own['__name__']}.{name}"
         if name == "__all__":

@@ -63,20 +63,13 @@ class TensorFlowFinder:
 
 class _TensorFlowLoader(importlib.machinery.SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
-        with environment.start_up_lines_held():
+        with environment.starting_up():
             super().exec_module(module)
-            environment.look_for_devices()
         switch_on()
 
 
 def install() -> None:
-    """Has graph mode switched on as soon as TensorFlow is imported, or now if it was.
-
-    Example:
-      >>> finders = list(sys.meta_path)
-      >>> 'tensorflow' in sys.modules or install()  # doctest: +SKIP
-      >>> sys.meta_path[:] = finders
-    """
+    """Has graph mode switched on as soon as TensorFlow is imported, or now if it was."""
     environment.prepare()
     ignore_age_warnings()
     if "tensorflow" in sys.modules:

@@ -28,6 +28,11 @@ def run(launch: Launch, arguments: Sequence[str] = ()) -> int:
 
     Raises:
       LaunchError: the script or module does not exist.
+
+    Example:
+      >>> run(Launch('no_such_script.py'))  # doctest: +ELLIPSIS
+      Traceback (most recent call last):
+      moxing.tf1.launcher.LaunchError: there is no script 'no_such_script.py' in ...
     """
     path = _locate(launch)
     prepare(launch)

@@ -29,7 +29,8 @@ class ModuleView(ModuleType):
     """A module with additional names, for user code only: the real module does not change.
 
     Reading is as fast as in the real module, since its names are copied; what is not there yet is asked for when it
-    is used. Writing goes to the real module.
+    is used, by a `__getattr__` in the module, which costs nothing where a name is found. Writing goes to the real
+    module.
 
     Example:
       >>> import time
@@ -46,11 +47,11 @@ class ModuleView(ModuleType):
             own.pop(name, None)
         own["_moxing_view"] = (real, names)
 
-    def __getattr__(self, name: str) -> Any:
-        real, names = self.__dict__["_moxing_view"]
-        value = _old_name(real, names, name) if name in names else getattr(real, name)
-        self.__dict__[name] = value
-        return value
+        def find(name: str) -> Any:
+            own[name] = value = _old_name(real, names, name) if name in names else getattr(real, name)
+            return value
+
+        own["__getattr__"] = find
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self.__dict__["_moxing_view"][0], name, value)
@@ -100,7 +101,7 @@ def live_view(real: ModuleType, names: Mapping[str, Maker]) -> ModuleType:
 def _old_name(real: ModuleType, names: Mapping[str, Maker], name: str) -> Any:
     value = names[name]()
     # What the module still has is replaced for another reason than its age.
-    if not hasattr(real, name):
+    if name not in vars(real):
         ours = str(getattr(value, "__module__", "")).startswith("moxing")
         note_once(
             f"{real.__name__}.{name}", "MoXing's own" if ours else getattr(value, "__qualname__", None) or repr(value)

@@ -26,10 +26,11 @@ def test_every_listed_name_is_there(part: str) -> None:
 
 def test_the_names_of_slim() -> None:
     names = (
-        "conv2d fully_connected arg_scope flatten one_hot_encoding batch_norm dropout losses learning evaluation "
-        "metrics dataset dataset_data_provider tfexample_decoder parallel_reader prefetch_queue queues nets data_decoder "
-        "data_provider get_model_variables get_variables_to_restore assign_from_checkpoint_fn model_analyzer summaries "
-        "l2_regularizer xavier_initializer variance_scaling_initializer repeat stack separable_conv2d add_arg_scope"
+        "conv2d fully_connected arg_scope flatten one_hot_encoding batch_norm dropout losses learning "
+        "evaluation metrics dataset dataset_data_provider tfexample_decoder parallel_reader prefetch_queue "
+        "queues nets data_decoder data_provider get_model_variables get_variables_to_restore "
+        "assign_from_checkpoint_fn model_analyzer summaries l2_regularizer xavier_initializer "
+        "variance_scaling_initializer repeat stack separable_conv2d add_arg_scope"
     )
     assert [name for name in names.split() if not hasattr(contrib.slim, name)] == []
     assert {"conv2d", "nets"} < set(dir(contrib.slim))

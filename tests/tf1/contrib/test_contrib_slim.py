@@ -14,6 +14,7 @@ from moxing.tf1 import environment
 environment.prepare()
 
 import tensorflow as tf  # noqa: E402
+from tensorflow.python.eager import context  # noqa: E402
 
 from moxing.tf1 import contrib  # noqa: E402
 
@@ -96,7 +97,10 @@ def test_weights_come_back_from_a_checkpoint(graph: Any, tmp_path: Path) -> None
                 np.testing.assert_array_equal(before, after)
 
 
-def test_learning_train_and_evaluate_once(graph: Any, tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:Attempting to use a closed FileWriter:UserWarning")
+def test_learning_train_and_evaluate_once(graph: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Its supervisor works in threads, which start as a v1 script's do: without eager execution.
+    monkeypatch.setattr(context, "default_execution_mode", context.GRAPH_MODE)
     labels = tf.constant([0, 1, 2, 0])
     step = train_op(network(v1.random_normal([4, 8, 8, 3])), labels)
     slim.learning.train(step, str(tmp_path), number_of_steps=3, log_every_n_steps=1)

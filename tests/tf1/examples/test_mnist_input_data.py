@@ -232,3 +232,15 @@ def test_real_files_load_fast_and_hold_the_known_split() -> None:
     assert images.shape == (100, 784)
     assert labels.shape == (100, 10)
     assert 0.0 <= images.min() < images.max() == 1.0
+
+
+def test_the_graph_level_seed_of_tensorflow_decides_too() -> None:
+    from moxing.tf1 import environment
+
+    environment.prepare()
+    import tensorflow as tf
+
+    with tf.Graph().as_default():
+        tf.compat.v1.set_random_seed(11)
+        seeded = numbered(20)
+    assert seeded.next_batch(20)[1].tolist() == numbered(20, seed=11).next_batch(20)[1].tolist()

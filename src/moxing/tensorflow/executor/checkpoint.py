@@ -18,6 +18,9 @@ from moxing.framework.flags import FLAGS
 _PREFIX = "model.ckpt"
 _POSITION_SUFFIX = ".moxing.json"
 
+#: What TensorFlow's checkpoint reader raises for files that are cut, changed or gone: it depends on where they are.
+_UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
+
 
 @dataclass(frozen=True)
 class Position:
@@ -62,7 +65,7 @@ def newest(log_dir: str) -> Source | None:
     for prefix in candidates:
         try:
             shapes = _read_all(prefix)
-        except (tf.errors.OpError, ValueError) as error:
+        except _UNREADABLE as error:
             reason = (getattr(error, "message", "") or str(error)).splitlines()[0]
             tf.logging.warning("The checkpoint %s is damaged (%s); falling back to the one before it.", prefix, reason)
             continue
@@ -89,7 +92,7 @@ def named(path: str) -> Source:
         raise ValueError(f"checkpoint_path={path!r}: there is no such checkpoint; give a directory or a prefix.")
     try:
         reader = tf.train.NewCheckpointReader(prefix)
-    except (tf.errors.OpError, ValueError) as error:
+    except _UNREADABLE as error:
         raise ValueError(f"checkpoint_path={path!r}: not a readable checkpoint: {error}.") from None
     return Source(str(prefix), reader.get_variable_to_shape_map())
 
@@ -176,7 +179,7 @@ def _listed(log_dir: str) -> list[str]:
     """Prefixes of the checkpoints in a directory, newest first."""
     try:
         state = tf.train.get_checkpoint_state(log_dir)
-    except (tf.errors.OpError, ValueError):
+    except _UNREADABLE:
         state = None
     if state is not None and state.all_model_checkpoint_paths:
         return list(reversed(state.all_model_checkpoint_paths))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
+from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
 from moxing.tensorflow.executor.inputs import Inputs
 from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.restore import make_restore
+from moxing.tensorflow.executor.session import open_session, session_config
 from moxing.tensorflow.executor.specs import ExportSpec, ModeKeys
 from moxing.tf1.switches import graph_mode, quiet_tensorflow
 
@@ -54,7 +57,7 @@ def _export_compared(
     config: RunConfig, log_dir: str, inputs: Inputs, source: checkpoint.Source, batch: Sequence[Any] | None
 ) -> str:
     with graph_mode(tf.Graph()):
-        placeholders = [_placeholder(tensor) for tensor in inputs.tensors]
+        placeholders = _placeholders(config, inputs)
         model = build_model(config, ModeKeys.EXPORT, inputs.structure.arrange(placeholders))
         spec = model.export_spec
         if spec is None:  # build_model has checked it
@@ -62,12 +65,7 @@ def _export_compared(
         target = _target(log_dir, spec)
         temporary = os.path.join(log_dir, f".export-{os.getpid()}-{os.path.basename(target)}")
         shutil.rmtree(temporary, ignore_errors=True)
-        restore = make_restore(source, training=False) if tf.global_variables() else None
-        with tf.Session() as session:
-            session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-            session.run(tf.tables_initializer())
-            if restore is not None:
-                restore(session)
+        with _restored_session(source) as session:
             _write(session, spec, temporary)
             values = _values(session, placeholders, model, batch)
     try:
@@ -80,6 +78,14 @@ def _export_compared(
         shutil.rmtree(temporary, ignore_errors=True)
         raise
     return target
+
+
+@contextmanager
+def _restored_session(source: checkpoint.Source) -> Iterator[tf.Session]:
+    """A session of the current graph with the checkpoint's variables."""
+    restore = make_restore(source, training=False) if tf.global_variables() else None
+    with open_session(restore, [], UserHooks([])) as session:
+        yield session
 
 
 def _target(log_dir: str, spec: ExportSpec) -> str:
@@ -96,10 +102,18 @@ def _target(log_dir: str, spec: ExportSpec) -> str:
     return target
 
 
-def _placeholder(tensor: Any) -> Any:
+def _placeholders(config: RunConfig, inputs: Inputs) -> list[Any]:
+    """Stand-ins for the inputs with the shapes of training; the batch that `auto_batch` made is open."""
+    return [_placeholder(tensor, open_batch=config.batches) for tensor in inputs.tensors]
+
+
+def _placeholder(tensor: Any, open_batch: bool) -> Any:
+    shape = tensor.shape
+    if open_batch and shape.rank:
+        shape = [None, *shape.as_list()[1:]]
     if isinstance(tensor, tf.SparseTensor):
-        return tf.sparse_placeholder(tensor.dtype, tensor.shape)
-    return tf.placeholder(tensor.dtype, tensor.shape, name=tensor.op.name.split("/")[-1])
+        return tf.sparse_placeholder(tensor.dtype, shape)
+    return tf.placeholder(tensor.dtype, shape, name="input")
 
 
 def _write(session: tf.Session, spec: ExportSpec, directory: str) -> None:
@@ -138,7 +152,7 @@ def _values(
 
 
 def _compare_loaded(directory: str, values: dict[str, dict[str, np.ndarray]]) -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.Session(config=session_config()) as session:
         meta = tf.saved_model.load(session, [tf.saved_model.tag_constants.SERVING], directory)
         signature = meta.signature_def[SIGNATURE]
         feed = {signature.inputs[name].name: value for name, value in values["inputs"].items()}
@@ -161,16 +175,11 @@ def _compare_evaluation(
     """Compares with `model_fn` in mode EVAL. A model may mean to differ there, so a difference is only told."""
     try:
         with graph_mode(tf.Graph()):
-            placeholders = [_placeholder(tensor) for tensor in inputs.tensors]
+            placeholders = _placeholders(config, inputs)
             model = build_model(config, ModeKeys.EVAL, inputs.structure.arrange(placeholders))
             if model.export_spec is None or set(model.export_spec.outputs_dict) != set(values["outputs"]):
                 return
-            restore = make_restore(source, training=False) if tf.global_variables() else None
-            with tf.Session() as session:
-                session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-                session.run(tf.tables_initializer())
-                if restore is not None:
-                    restore(session)
+            with _restored_session(source) as session:
                 feed = dict(zip(placeholders, batch or (), strict=True))
                 outputs = session.run(model.export_spec.outputs_dict, feed)
     except (ValueError, TypeError, tf.errors.OpError) as error:

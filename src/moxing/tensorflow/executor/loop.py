@@ -120,7 +120,7 @@ class StepLoop(Stepper):
                 last = tf.logical_and(self._wants_summary, tf.equal(round_ + 1, self._rounds))
                 summary = tf.cond(last, lambda: summary_part.build(inner, "summary")[0], lambda: tf.constant(b""))
             with tf.control_dependencies([done]):
-                return round_ + 1, tf.identity(finite), tf.identity(summary)
+                return round_ + 1, tf.reshape(finite, []), tf.reshape(summary, [])
 
         def more(round_: tf.Tensor, finite: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
             return tf.logical_and(round_ < self._rounds, finite)
