@@ -16,6 +16,10 @@ _TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})
 _FALSE = frozenset({"false", "f", "0", "no", "n", "off"})
 
 
+#: Stands for the value of a flag that was given none.
+_NO_VALUE = object()
+
+
 class FlagError(ValueError):
     """A flag name that does not exist, or a value of the wrong type."""
 
@@ -39,6 +43,8 @@ class Flag:
         """
         if text is None:
             return None
+        if text is _NO_VALUE:
+            raise FlagError(f"--{self.name} needs a value: {_KIND_NAMES[self.kind]}.")
         value = self._convert(text)
         if self.choices and value not in self.choices:
             raise FlagError(f"--{self.name}={text!r}: expected one of {', '.join(self.choices)}.")
@@ -88,6 +94,7 @@ class FlagRegistry:
 
     flags: Sequence[Flag]
     _values: dict[str, Any] = field(default_factory=dict)
+    _errors: dict[str, FlagError] = field(default_factory=dict)
     _user_flags: dict[str, _UserFlag] = field(default_factory=dict)
     _parsed: bool = False
 
@@ -99,10 +106,26 @@ class FlagRegistry:
         return [flag.name for flag in self.flags]
 
     def parse(self, arguments: Sequence[str] | None = None) -> None:
-        """Reads the flags from `arguments` (by default the command line); what it does not know it leaves alone."""
+        """Reads the flags from `arguments` (by default the command line); what it does not know it leaves alone.
+
+        A value of the wrong type is an error when the flag is asked for, and in `check`: until then the script may
+        say that the name is its own.
+        """
         self._parsed = True
-        for name, text in self._scan(sys.argv[1:] if arguments is None else arguments):
-            self._values[name] = self._by_name[name].parse(text)
+        for _, _, name, text in self._matches(sys.argv[1:] if arguments is None else arguments):
+            self._errors.pop(name, None)
+            try:
+                self._values[name] = self._by_name[name].parse(text)
+            except FlagError as error:
+                self._errors[name] = error
+
+    def check(self) -> None:
+        """Raises the error of a flag on the command line whose value cannot be used."""
+        if not self._parsed:
+            self.parse()
+        for name, error in self._errors.items():
+            if name not in self._user_flags:
+                raise error
 
     def get(self, name: str) -> Any:
         """The value of a flag. An unknown name is an error that lists the nearest ones."""
@@ -111,6 +134,8 @@ class FlagRegistry:
             return flag.parse(self._user_flags[name].read())
         if not self._parsed:
             self.parse()
+        if name in self._errors:
+            raise self._errors[name]
         return self._values.get(name, flag.default)
 
     def set(self, name: str, value: Any) -> None:
@@ -118,6 +143,7 @@ class FlagRegistry:
         parsed = self._lookup(name).parse(value)
         if not self._parsed:
             self.parse()
+        self._errors.pop(name, None)
         self._values[name] = parsed
         if name in self._user_flags:
             self._user_flags[name].write(parsed)
@@ -144,6 +170,7 @@ class FlagRegistry:
     def reset(self) -> None:
         """Forgets all values, as in a new process."""
         self._values.clear()
+        self._errors.clear()
         self._user_flags.clear()
         self._parsed = False
 
@@ -162,9 +189,6 @@ class FlagRegistry:
         near = difflib.get_close_matches(name, self._by_name, n=3, cutoff=0.5)
         hint = f"Did you mean {', '.join(near)}?" if near else "mox_flags.get_help() lists all flags."
         raise FlagError(f"MoXing has no flag {name!r}. {hint}")
-
-    def _scan(self, arguments: Sequence[str]) -> list[tuple[str, Any]]:
-        return [(name, text) for _, _, name, text in self._matches(arguments)]
 
     def _matches(self, arguments: Sequence[str]) -> list[tuple[int, int, str, Any]]:
         """Every flag of ours: where it starts and stops in `arguments`, its name, its text."""
@@ -186,9 +210,9 @@ class FlagRegistry:
         if not word.startswith("-"):
             return None
         name, equals, text = word.lstrip("-").partition("=")
-        if name.startswith("no") and name[2:] in self._by_name and not equals:
-            if self._by_name[name[2:]].kind is bool:
-                return position, position + 1, name[2:], False
+        negated = self._by_name.get(name[2:]) if name.startswith("no") and not equals else None
+        if negated is not None and negated.kind is bool:
+            return position, position + 1, negated.name, False
         if name not in self._by_name:
             return None
         if equals:
@@ -200,7 +224,7 @@ class FlagRegistry:
                 return position, position + 2, name, following
             return position, position + 1, name, True
         if following is None or (following.startswith("--") and len(following) > 2):
-            raise FlagError(f"--{name} needs a value: {_KIND_NAMES[self._by_name[name].kind]}.")
+            return position, position + 1, name, _NO_VALUE
         return position, position + 2, name, following
 
 

@@ -89,6 +89,7 @@ def run(
       >>> result.global_step, round(result.log_info['w'], 1)
       (100, 2.0)
     """
+    FLAGS.check()
     require_one_device()
     config = check_arguments(
         input_fn, output_fn, model_fn, optimizer_fn, run_mode, inter_mode, batch_size, auto_batch, log_dir,

@@ -1,0 +1,67 @@
+"""What the peers share: the data, the turn-taking, and the models as TensorFlow 1 code."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+
+import numpy as np
+
+BATCH = 100
+
+
+def arguments() -> tuple[list[str], int]:
+    """Words of the command line, and the steps of a round."""
+    words = [word for word in sys.argv[1:] if not word.startswith("--")]
+    counts = [int(word.split("=")[1]) for word in sys.argv[1:] if word.startswith("--steps=")]
+    return words, counts[0] if counts else 1000
+
+
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    """As many pixels and labels as MNIST's training set."""
+    random = np.random.RandomState(0)
+    return random.rand(55000, 784).astype(np.float32), np.eye(10, dtype=np.float32)[random.randint(0, 10, 55000)]
+
+
+def serve(run_steps) -> None:
+    """Tells that the peer is ready, then runs a round for every line on standard input."""
+    print("@ready", flush=True)
+    for _ in sys.stdin:
+        print(f"@{run_steps()}", flush=True)
+
+
+def report_first_step(moment: float) -> None:
+    """For the start-up measurement: when the first step was done, and the peak memory."""
+    print(f"@{moment} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}", flush=True)
+
+
+def timed(function, count: int) -> float:
+    """Seconds a step of one call that does `count` steps."""
+    started = time.perf_counter()
+    function()
+    return (time.perf_counter() - started) / count
+
+
+def dataset(tf, model: str):
+    """The input of a model."""
+    if model == "softmax":
+        data = tf.data.Dataset.from_tensor_slices(digits()).shuffle(10000).repeat().batch(BATCH)
+        return data.prefetch(2)
+    images = np.random.RandomState(0).rand(64, 64, 64, 3).astype(np.float32)
+    labels = np.eye(10, dtype=np.float32)[np.arange(64) % 10]
+    return tf.data.Dataset.from_tensor_slices((images, labels)).repeat().batch(32).prefetch(2)
+
+
+def loss(tf, model: str, x, y):
+    """The loss of a model, in TensorFlow 1 code."""
+    if model == "softmax":
+        weights = tf.get_variable("W", initializer=tf.zeros([784, 10]))
+        bias = tf.get_variable("b", initializer=tf.zeros([10]))
+        logits = tf.matmul(x, weights) + bias
+    else:
+        for index, channels in enumerate((32, 64, 128)):
+            kernel = tf.get_variable(f"kernel{index}", [3, 3, x.shape[-1], channels])
+            x = tf.nn.relu(tf.nn.conv2d(x, kernel, strides=[1, 2 if index else 1, 2 if index else 1, 1], padding="SAME"))
+        logits = tf.matmul(tf.reduce_mean(x, [1, 2]), tf.get_variable("W", [128, 10]))
+    return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits))
