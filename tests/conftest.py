@@ -1,4 +1,4 @@
-"""What all tests share: TensorFlow started the way users start it, flags as in a new process, real data if there is any."""
+"""What all tests share: TensorFlow started as users start it, flags as in a new process, real data if there is any."""
 
 from __future__ import annotations
 

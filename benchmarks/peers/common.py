@@ -62,6 +62,8 @@ def loss(tf, model: str, x, y):
     else:
         for index, channels in enumerate((32, 64, 128)):
             kernel = tf.get_variable(f"kernel{index}", [3, 3, x.shape[-1], channels])
-            x = tf.nn.relu(tf.nn.conv2d(x, kernel, strides=[1, 2 if index else 1, 2 if index else 1, 1], padding="SAME"))
+            x = tf.nn.relu(
+                tf.nn.conv2d(x, kernel, strides=[1, 2 if index else 1, 2 if index else 1, 1], padding="SAME")
+            )
         logits = tf.matmul(tf.reduce_mean(x, [1, 2]), tf.get_variable("W", [128, 10]))
     return tf.reduce_mean(tf.nn.softmax_cross_entropy_with_logits(labels=y, logits=logits))

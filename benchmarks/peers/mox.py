@@ -1,13 +1,16 @@
 """`mox.run` with its defaults. It takes turns inside its own log lines, so that nothing of the path is changed."""
 
+# isort: skip_file  (moxing sets switches that TensorFlow reads when it is imported)
+
 import logging
 import re
 import sys
 import time
 
-import moxing.tensorflow as mox
 import tensorflow.compat.v1 as tf
 from common import arguments, dataset, loss
+
+import moxing.tensorflow as mox
 
 (model, *_), count = arguments()
 

@@ -1,15 +1,17 @@
 """The same regression as a script of 2018, for `moxing run`: start-up and memory."""
 
+# isort: skip_file  (moxing sets switches that TensorFlow reads when it is imported)
+
 import logging
 import os
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import tensorflow as tf
+from common import dataset, loss, report_first_step
 
 import moxing.tensorflow as mox
-from common import dataset, loss, report_first_step
+import tensorflow as tf
 
 moments = []
 

@@ -205,7 +205,9 @@ def test_model_fn_without_a_mode():
 )
 def test_input_fn_returns_no_tensor(make, place, kind):
     text = error_of(TypeError, input_fn=lambda mode: make(), model_fn=forbidden_model)
-    assert holds(text, "input_fn", f"position {place}", kind, "expected a tf.Tensor", "tf.data.Dataset.from_tensor_slices")
+    assert holds(
+        text, "input_fn", f"position {place}", kind, "expected a tf.Tensor", "tf.data.Dataset.from_tensor_slices"
+    )
 
 
 @pytest.mark.parametrize("value", [[], (), {}, [[], {}]])
@@ -403,7 +405,9 @@ def two_scopes(inputs, mode, **spec):
 
 @pytest.mark.parametrize("functions", [1, 3])
 def test_losses_and_optimizers_of_different_number(functions):
-    text = error_of(ValueError, model_fn=lambda inputs, mode: two_scopes(inputs, mode), optimizer_fn=[sgd()] * functions)
+    text = error_of(
+        ValueError, model_fn=lambda inputs, mode: two_scopes(inputs, mode), optimizer_fn=[sgd()] * functions
+    )
     assert holds(text, "2 losses", f"{functions} optimizer_fn", "one for every loss")
 
 
@@ -452,9 +456,7 @@ def test_wrong_loss_scale(value):
     assert holds(error_of(ValueError), f"--loss_scale={float(value)}", "above 0")
 
 
-@pytest.mark.parametrize(
-    ("kind", "bound"), [("norm", None), (None, 1.0), ("value", 0.0), ("global_norm", -1.0)]
-)
+@pytest.mark.parametrize(("kind", "bound"), [("norm", None), (None, 1.0), ("value", 0.0), ("global_norm", -1.0)])
 def test_wrong_gradient_clip(kind, bound):
     mox.set_flag("gradient_clip_type", kind)
     mox.set_flag("gradient_clip", bound)
@@ -473,7 +475,9 @@ def test_pattern_that_is_no_regular_expression(flag):
     assert holds(error_of(ValueError), f"--{flag}", "'conv['", "not a regular expression")
 
 
-@pytest.mark.parametrize(("flag", "value"), [("trainable_include_patterns", "conv"), ("trainable_exclude_patterns", "w")])
+@pytest.mark.parametrize(
+    ("flag", "value"), [("trainable_include_patterns", "conv"), ("trainable_exclude_patterns", "w")]
+)
 def test_patterns_that_leave_nothing_to_train(flag, value):
     mox.set_flag(flag, value)
     assert holds(error_of(ValueError), f"--{flag}", "no variable to train", "w")
@@ -561,7 +565,11 @@ def more_variables(inputs, mode):
 
 @pytest.mark.parametrize(
     ("mode", "place", "remedy"),
-    [("TRAIN", "log_dir", "--restart"), ("EVAL", "log_dir", "differs"), ("EVAL", "checkpoint_path", "exclude_patterns")],
+    [
+        ("TRAIN", "log_dir", "--restart"),
+        ("EVAL", "log_dir", "differs"),
+        ("EVAL", "checkpoint_path", "exclude_patterns"),
+    ],
 )
 def test_checkpoint_that_lacks_variables(mode, place, remedy, log_dir):
     text = error_of(ValueError, mode, model_fn=more_variables, max_number_of_steps=9, **{place: log_dir})

@@ -460,7 +460,13 @@ def test_no_log_lines(every, caplog):
 def test_log_line_of_several_values_keeps_their_order(caplog):
     def model_fn(inputs, mode):
         w = scalar()
-        values = {"zeta": tf.constant(1.23456), "a b": tf.constant(7), "yes": tf.constant(True), "n": 2.5, "m": np.float32(3)}
+        values = {
+            "zeta": tf.constant(1.23456),
+            "a b": tf.constant(7),
+            "yes": tf.constant(True),
+            "n": 2.5,
+            "m": np.float32(3),
+        }
         return mox.ModelSpec(loss=w, log_info=values)
 
     result = run(model_fn=model_fn, max_number_of_steps=1)

@@ -8,7 +8,7 @@ import os
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
-from moxing.tf1 import environment
+from moxing.tf1 import environment, graph_mode
 
 _LEVELS = {0: logging.ERROR, 1: logging.WARNING, 2: logging.INFO, 3: logging.DEBUG}
 
@@ -22,6 +22,7 @@ def announce(version: str) -> None:
     level = _LEVELS.get(FLAGS.get("running_log_level"))
     if level is None:
         raise ValueError(f"--running_log_level={FLAGS.get('running_log_level')}: expected 0, 1, 2 or 3.")
+    graph_mode.ignore_age_warnings()
     root = logging.getLogger()
     if not root.handlers:
         logging.basicConfig(format=logging.BASIC_FORMAT)

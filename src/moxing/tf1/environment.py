@@ -45,6 +45,10 @@ def prepare() -> None:
     """
     for name, value in _BEFORE_IMPORT.items():
         os.environ.setdefault(name, value)
+    _alias_legacy_layers()
+
+
+def _alias_legacy_layers() -> None:
     if not any(isinstance(finder, _LegacyLayersFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _LegacyLayersFinder())
 
@@ -59,6 +63,7 @@ def import_tensorflow() -> ModuleType:
       'tensorflow'
     """
     if "tensorflow" in sys.modules:
+        _alias_legacy_layers()
         return sys.modules["tensorflow"]
     prepare()
     with starting_up():

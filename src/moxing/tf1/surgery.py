@@ -65,7 +65,7 @@ class Part:
         stop = set(known) | input_ops
         everything = ancestors(self._targets, stop)
         self._captured = {name: op for name, op in everything.items() if _belongs_outside(op)}
-        self._ops = {name: op for name, op in ancestors(self._targets, stop | set(self._captured)).items()}
+        self._ops = ancestors(self._targets, stop | set(self._captured))
         for op in (*self._ops.values(), *self._captured.values()):
             _check(op, forbidden)
         self.operations = frozenset(self._ops)

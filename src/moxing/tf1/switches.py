@@ -8,24 +8,27 @@ from contextlib import contextmanager
 import tensorflow.compat.v1 as tf
 from tensorflow.python.framework import tensor_shape
 from tensorflow.python.ops import control_flow_util
+from tensorflow.python.util import deprecation
 
 
 @contextmanager
-def graph_mode(graph: tf.Graph) -> Iterator[tf.Graph]:
+def run_graph(graph: tf.Graph) -> Iterator[tf.Graph]:
     """Makes `graph` the default, with the switches a run needs, whatever user code called before.
 
     Resource variables and control flow v2 are what the derived step loop is built from; the v1 `TensorShape` is what
     user code of that time reads (`shape[1].value`). Eager execution is off inside any graph.
 
     Example:
-      >>> with graph_mode(tf.Graph()):
+      >>> with run_graph(tf.Graph()):
       ...     tf.zeros([2, 3]).shape[1].value
       3
     """
     resource_variables = tf.resource_variables_enabled()
+    complaints = deprecation._PRINT_DEPRECATION_WARNINGS
     control_flow_v2 = control_flow_util.ENABLE_CONTROL_FLOW_V2
     tensorshape_v2 = tensor_shape._TENSORSHAPE_V2_OVERRIDE
     tf.enable_resource_variables()
+    deprecation._PRINT_DEPRECATION_WARNINGS = False
     control_flow_util.ENABLE_CONTROL_FLOW_V2 = True
     tensor_shape._TENSORSHAPE_V2_OVERRIDE = False
     try:
@@ -34,6 +37,7 @@ def graph_mode(graph: tf.Graph) -> Iterator[tf.Graph]:
     finally:
         if not resource_variables:
             tf.disable_resource_variables()
+        deprecation._PRINT_DEPRECATION_WARNINGS = complaints
         control_flow_util.ENABLE_CONTROL_FLOW_V2 = control_flow_v2
         tensor_shape._TENSORSHAPE_V2_OVERRIDE = tensorshape_v2
 
@@ -67,5 +71,5 @@ def outer_seed() -> int | None:
     if tf.executing_eagerly():
         from tensorflow.python.eager import context
 
-        return context.global_seed()  # type: ignore[no-any-return]
-    return tf.get_default_graph().seed  # type: ignore[no-any-return]
+        return context.global_seed()
+    return tf.get_default_graph().seed

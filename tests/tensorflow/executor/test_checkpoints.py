@@ -265,6 +265,11 @@ def test_an_interrupted_write_leaves_no_checkpoint(tmp_path):
     state = (tmp_path / "checkpoint").read_text().replace('all_model_checkpoint_paths: "model.ckpt-10"\n', "")
     (tmp_path / "checkpoint").write_text(state.replace('h: "model.ckpt-10"', 'h: "model.ckpt-5"'))
     result = mox.run(
-        input_fn=input_fn, model_fn=model_fn, run_mode="EVAL", batch_size=16, log_dir=str(tmp_path), max_number_of_steps=1
+        input_fn=input_fn,
+        model_fn=model_fn,
+        run_mode="EVAL",
+        batch_size=16,
+        log_dir=str(tmp_path),
+        max_number_of_steps=1,
     )
     assert result.global_step == 5

@@ -36,9 +36,7 @@ mox.run(input_fn=input_fn, model_fn=model_fn, optimizer_fn=mox.get_optimizer_fn(
 
 
 def start(log_dir, steps):
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(log_dir), str(steps)], stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(log_dir), str(steps)], stderr=subprocess.PIPE, text=True)
 
 
 def wait_for_training(process):

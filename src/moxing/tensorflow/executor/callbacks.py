@@ -19,7 +19,7 @@ def require_callable(name: str, function: Any) -> Callable[..., Any]:
       True
     """
     if callable(function):
-        return function  # type: ignore[no-any-return]
+        return function
     if function is None:
         raise ValueError(f"mox.run({name}=None): {name} is needed here; give a function.")
     raise TypeError(f"mox.run({name}=...): expected a function, got a {type(function).__name__}: {function!r}.")

@@ -60,7 +60,7 @@ class Source:
 
 
 def newest(log_dir: str) -> Source | None:
-    """The newest undamaged checkpoint of a `log_dir`, or None if there is none; damaged ones are named and passed over."""
+    """The newest undamaged checkpoint of a `log_dir`, or None; damaged ones are named and passed over."""
     candidates = _listed(log_dir)
     for prefix in candidates:
         try:

@@ -23,7 +23,7 @@ def get_collection(key: str) -> list[Any]:
     graph = tf.get_default_graph()
     snapshots = graph.get_collection_ref(_SNAPSHOT_KEY)
     before = snapshots[-1].get(key, 0) if snapshots else 0
-    return graph.get_collection(key)[before:]  # type: ignore[no-any-return]
+    return graph.get_collection(key)[before:]
 
 
 @contextmanager

@@ -158,7 +158,8 @@ def _optimizer_fns(optimizer_fn: Any) -> list[Callable[..., Any]]:
 def _count(name: str, value: Any, least: int = 0) -> int:
     if value is None:
         return 0
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or value != int(value) or value < least:
+    number: Any = value
+    if isinstance(number, bool) or not isinstance(number, numbers.Real) or number % 1 or number < least:
         raise ValueError(f"mox.run({name}={value!r}): expected an integer from {least}.")
     return int(value)
 

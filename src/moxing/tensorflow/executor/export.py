@@ -19,7 +19,7 @@ from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.restore import make_restore
 from moxing.tensorflow.executor.session import open_session, session_config
 from moxing.tensorflow.executor.specs import ExportSpec, ModeKeys
-from moxing.tf1.switches import graph_mode, quiet_tensorflow
+from moxing.tf1.switches import quiet_tensorflow, run_graph
 
 SIGNATURE = "predict_object"
 
@@ -56,7 +56,7 @@ def export_model(config: RunConfig, inputs: Inputs, source: checkpoint.Source, b
 def _export_compared(
     config: RunConfig, log_dir: str, inputs: Inputs, source: checkpoint.Source, batch: Sequence[Any] | None
 ) -> str:
-    with graph_mode(tf.Graph()):
+    with run_graph(tf.Graph()):
         placeholders = _placeholders(config, inputs)
         model = build_model(config, ModeKeys.EXPORT, inputs.structure.arrange(placeholders))
         spec = model.export_spec
@@ -148,7 +148,7 @@ def _values(
     if _differences(first["outputs"], second["outputs"]):
         tf.logging.warning("The exported model is random by itself and cannot be compared.")
         return None
-    return first  # type: ignore[no-any-return]
+    return first
 
 
 def _compare_loaded(directory: str, values: dict[str, dict[str, np.ndarray]]) -> None:
@@ -174,7 +174,7 @@ def _compare_evaluation(
 ) -> None:
     """Compares with `model_fn` in mode EVAL. A model may mean to differ there, so a difference is only told."""
     try:
-        with graph_mode(tf.Graph()):
+        with run_graph(tf.Graph()):
             placeholders = _placeholders(config, inputs)
             model = build_model(config, ModeKeys.EVAL, inputs.structure.arrange(placeholders))
             if model.export_spec is None or set(model.export_spec.outputs_dict) != set(values["outputs"]):

@@ -56,9 +56,7 @@ def build_step(config: RunConfig, skip: int = 0, model_seed: int | None = None) 
     done = [ledger.update]
     if training:
         done.append(
-            SingleDevice().train_op(
-                model.losses, model.var_scopes, config.optimizer_fns, model.updates, global_step
-            )
+            SingleDevice().train_op(model.losses, model.var_scopes, config.optimizer_fns, model.updates, global_step)
         )
     return Step(
         inputs=inputs,

@@ -161,12 +161,10 @@ def _keeps_out_of_map(op: tf.Operation) -> str | None:
 
 
 def _components(structure: Any) -> list[tf.Tensor]:
-    return tf.nest.flatten(structure, expand_composites=True)  # type: ignore[no-any-return]
+    return tf.nest.flatten(structure, expand_composites=True)
 
 
-def _is_identity(
-    targets: Sequence[tf.Tensor], elements: Sequence[tf.Tensor], used: Sequence[RecordedIterator]
-) -> bool:
+def _is_identity(targets: Sequence[tf.Tensor], elements: Sequence[tf.Tensor], used: Sequence[RecordedIterator]) -> bool:
     """True when `input_fn` returned the elements of its one data set, in their order and with their shapes."""
     if len(used) != 1 or len(used[0].elements) != 1 or len(targets) != len(elements):
         return False
@@ -190,7 +188,7 @@ def _leaves_like(leaves: Sequence[Leaf], built: Sequence[tf.Tensor], specs: Sequ
     for leaf, shape in zip(arranged, specs, strict=True):
         if isinstance(leaf, tf.Tensor):
             leaf.set_shape(shape)  # what the user said with set_shape is not in the graph's ops
-    return arranged  # type: ignore[no-any-return]
+    return arranged
 
 
 def _batched(dataset: tf.data.Dataset, leaves: Sequence[Leaf], config: RunConfig) -> tf.data.Dataset:

@@ -68,5 +68,7 @@ class Ledger:
             samples=int(samples),
             steps=steps,
             last=dict(zip(self._names, map(float, last), strict=True)),
-            means={name: float(total) / samples if samples else 0.0 for name, total in zip(self._names, sums, strict=True)},
+            means={
+                name: float(total) / samples if samples else 0.0 for name, total in zip(self._names, sums, strict=True)
+            },
         )

@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.executor.callbacks import call_with_mode
 from moxing.tensorflow.executor.collections import get_collection, tower_collections
 from moxing.tensorflow.executor.config import RunConfig
-from moxing.tensorflow.executor.specs import ExportSpec, ModelSpec, ModeKeys
+from moxing.tensorflow.executor.specs import ExportSpec, ModeKeys, ModelSpec
 from moxing.tf1 import legacy_keras
 
 

@@ -22,9 +22,7 @@ def choose_source(config: RunConfig) -> checkpoint.Source | None:
         found = checkpoint.newest(config.log_dir)
         if found is not None:
             if config.checkpoint_path is not None:
-                tf.logging.info(
-                    "Ignoring --checkpoint_path because a checkpoint already exists in %s", config.log_dir
-                )
+                tf.logging.info("Ignoring --checkpoint_path because a checkpoint already exists in %s", config.log_dir)
             return found
     if config.checkpoint_path is not None:
         return checkpoint.named(config.checkpoint_path)
@@ -89,10 +87,11 @@ def _missing_message(source: checkpoint.Source, missing: Sequence[tf.Variable], 
 
 
 def _check_shapes(source: checkpoint.Source, variables: Sequence[tf.Variable]) -> None:
+    shapes = source.shapes
     differing = [
-        f"  {saved_name(variable)}: {list(source.shapes[saved_name(variable)])} in the checkpoint, {saved_shape(variable)} in the model"
-        for variable in variables
-        if list(source.shapes[saved_name(variable)]) != saved_shape(variable)
+        f"  {name}: {list(shapes[name])} in the checkpoint, {shape} in the model"
+        for name, shape in ((saved_name(variable), saved_shape(variable)) for variable in variables)
+        if list(shapes[name]) != shape
     ]
     if differing:
         remedy = (

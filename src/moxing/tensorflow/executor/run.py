@@ -27,7 +27,7 @@ from moxing.tensorflow.executor.runner import Runner
 from moxing.tensorflow.executor.session import open_session
 from moxing.tensorflow.executor.signals import StopSignal, watch_signals
 from moxing.tensorflow.executor.specs import ModeKeys, RunResult
-from moxing.tf1.switches import graph_mode, outer_seed
+from moxing.tf1.switches import outer_seed, run_graph
 
 
 def run(
@@ -101,7 +101,7 @@ def run(
         checkpoint.set_aside(config.log_dir)
     source = choose_source(config)
     seed, model_seed = _seeds(source)
-    with graph_mode(tf.Graph()), watch_signals() as stop:
+    with run_graph(tf.Graph()), watch_signals() as stop:
         tf.set_random_seed(seed)
         skip = source.position.elements if training and source and source.resume else 0
         step = build_step(config, skip, model_seed)
@@ -170,7 +170,7 @@ def _announce(config: RunConfig, start: Progress) -> None:
     tf.logging.info("Running will end at step: %d", config.max_steps)
     if config.mode is ModeKeys.TRAIN and start.global_step >= config.max_steps:
         tf.logging.warning(
-            "The checkpoint in %s has reached step %d already and max_number_of_steps is %d: there is nothing to train. "
+            "The checkpoint in %s has reached step %d already and max_number_of_steps is %d: nothing is left to train. "
             "Give a larger max_number_of_steps to train on, another log_dir, or --restart to train from the start.",
             config.log_dir,
             start.global_step,
@@ -184,7 +184,7 @@ def _probe(session: tf.Session, step: Step) -> Sequence[Any] | None:
         return None
     try:
         session.run(step.inputs.probe.initializer)
-        return session.run(step.inputs.probe.tensors)  # type: ignore[no-any-return]
+        return session.run(step.inputs.probe.tensors)
     except tf.errors.OpError as error:
         tf.logging.info("No batch to compare the exported model on: %s", error.message.splitlines()[0])
         return None

@@ -40,8 +40,8 @@ def watch_signals() -> Iterator[StopSignal]:
         stop.number = number
         signal.signal(number, previous[number] if previous[number] is not None else signal.SIG_DFL)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        previous[number] = signal.signal(number, handle)
+    for caught in (signal.SIGINT, signal.SIGTERM):
+        previous[caught] = signal.signal(caught, handle)
     try:
         yield stop
     finally:

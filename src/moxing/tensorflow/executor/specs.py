@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 
-class ModeKeys(str, Enum):
+class ModeKeys(StrEnum):
     """The modes in which callbacks are called. Members equal their names: `ModeKeys.TRAIN == 'TRAIN'`.
 
     Example:
@@ -23,11 +23,8 @@ class ModeKeys(str, Enum):
     PREDICT = "PREDICT"
     EXPORT = "EXPORT"
 
-    def __str__(self) -> str:
-        return self.value
 
-
-class ExportKeys(str, Enum):
+class ExportKeys(StrEnum):
     """The kinds of model that `mox.run(export_model=...)` writes."""
 
     TF_SERVING = "TF_SERVING"

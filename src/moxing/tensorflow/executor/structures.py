@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.executor.specs import InputSpec
 
 #: What may stand in an input: dense and sparse tensors.
-Leaf = tf.Tensor | tf.SparseTensor
+Leaf: TypeAlias = tf.Tensor | tf.SparseTensor
 
 
 class InputStructure:

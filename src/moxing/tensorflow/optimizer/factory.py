@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 
-class OptimizerKeys(str, Enum):
+class OptimizerKeys(StrEnum):
     """The names that `get_optimizer_fn` knows."""
 
     ADADELTA = "adadelta"

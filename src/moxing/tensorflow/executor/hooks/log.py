@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor.config import RunConfig
-from moxing.tensorflow.executor.hooks.action import until_count, until_index
+from moxing.tensorflow.executor.hooks.action import until_index
 from moxing.tensorflow.executor.loop import Progress
 from moxing.tensorflow.executor.specs import ModeKeys
 
@@ -39,10 +40,15 @@ class LogAction:
         if progress.ledger.steps and self._logged != done and self._config.mode is not ModeKeys.PREDICT:
             self._print(done, progress)
         if self._config.mode is ModeKeys.EVAL:
-            fields = [f"{name}: {value:.3f}" for name, value in progress.ledger.means.items()]
-            tf.logging.info("[EVAL] %s", "\t".join([_where(done, progress), f"samples: {progress.ledger.samples}", *fields]))
+            fields = [f"samples: {progress.ledger.samples}", *_fields(progress.ledger.means)]
+            tf.logging.info("[EVAL] %s", "\t".join([self._where(done, progress), *fields]))
         if self._config.mode is ModeKeys.PREDICT:
             tf.logging.info("\t[%d examples]", progress.ledger.samples)
+
+    def _where(self, done: int, progress: Progress) -> str:
+        """`step: S(global step: G)`: the number of the last step, from 0; outside TRAIN G is the restored step."""
+        step = max(done - 1, 0)
+        return f"step: {step}(global step: {step if self._config.mode is ModeKeys.TRAIN else progress.global_step})"
 
     def _print(self, done: int, progress: Progress) -> None:
         now = time.perf_counter()
@@ -51,8 +57,8 @@ class LogAction:
         else:
             samples = progress.ledger.samples - self._samples
         rate = samples / max(now - self._time, 1e-9)
-        fields = [f"{name}: {value:.3f}" for name, value in progress.ledger.last.items()]
-        tf.logging.info("%s", "\t".join([_where(done, progress), f"sample/sec: {rate:.3f}", *fields]))
+        fields = [f"sample/sec: {rate:.3f}", *_fields(progress.ledger.last)]
+        tf.logging.info("%s", "\t".join([self._where(done, progress), *fields]))
         self._time, self._logged = now, done
         self._steps, self._samples = progress.ledger.steps, progress.ledger.samples
 
@@ -65,24 +71,21 @@ class RateAction:
         self._step = 0
 
     def steps_until(self, done: int) -> int:
-        return until_count(done, _RATE_PERIOD)
+        # At the log lines' own steps, so that no group of steps is cut in two for it.
+        return until_index(done, _RATE_PERIOD)
 
     def act(self, done: int, progress: Progress) -> None:
         now = time.perf_counter()
-        if done % _RATE_PERIOD == 0:
-            if self._time is not None:
-                tf.logging.info("global_step/sec: %g", (done - self._step) / max(now - self._time, 1e-9))
-            self._time, self._step = now, done
-        elif self._time is None:
-            # From the second group of steps on: the first pays for building the graph.
-            self._time, self._step = now, done
+        if self._time is not None and (done - 1) % _RATE_PERIOD:
+            return
+        if self._time is not None:
+            tf.logging.info("global_step/sec: %g", (done - self._step) / max(now - self._time, 1e-9))
+        # The first group of steps pays for starting up and only starts the clock.
+        self._time, self._step = now, done
 
     def finish(self, done: int, progress: Progress) -> None:
         """Nothing is left to do."""
 
 
-def _where(done: int, progress: Progress) -> str:
-    """`step: S(global step: G)`: both count from 0, and S goes on from the restored step."""
-    trained = progress.global_step - 1 if progress.global_step and done == progress.global_step else progress.global_step
-    return f"step: {max(done - 1, 0)}(global step: {trained})"
-
+def _fields(values: Mapping[str, float]) -> list[str]:
+    return [f"{name}: {value:.3f}" for name, value in values.items()]
