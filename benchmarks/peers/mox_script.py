@@ -8,10 +8,10 @@ import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tensorflow as tf
 from common import dataset, loss, report_first_step
 
 import moxing.tensorflow as mox
-import tensorflow as tf
 
 moments = []
 

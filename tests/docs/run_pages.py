@@ -28,7 +28,7 @@ def run_page(path):
     namespace = {"__name__": "__main__"}
     for match in _BLOCK.finditer(text):
         line = text.count("\n", 0, match.start(1))
-        # In a file of its own, where TensorFlow can look up the source of a function; with the line numbers of the page.
+        # In a file of its own, where TensorFlow finds the source of a function; with the line numbers of the page.
         file_name = os.path.abspath(f"{os.path.basename(path)}.line_{line}.py")
         code = "\n" * line + match.group(1)
         with open(file_name, "w", encoding="utf-8") as file:

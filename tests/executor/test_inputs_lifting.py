@@ -539,13 +539,37 @@ def test_files_read_through_queues(tmp_path):
         (tmp_path / name).write_text("".join(f"{name}{line}\n" for line in range(3)))
 
     def input_fn(mode):
-        names = tf.train.string_input_producer(
-            [str(tmp_path / "a"), str(tmp_path / "b")], num_epochs=1, shuffle=False
-        )
+        names = tf.train.string_input_producer([str(tmp_path / "a"), str(tmp_path / "b")], num_epochs=1, shuffle=False)
         _, line = tf.TextLineReader().read(names)
         return line
 
     assert numbers_of(received(input_fn)) == [b"a0", b"a1", b"a2", b"b0", b"b1", b"b2"]
+
+
+def broken(mode, number):
+    def fail(value):
+        if value == 3:
+            raise ZeroDivisionError("sample 3 is broken")
+        return value
+
+    return tf.py_func(fail, [number], tf.int64)
+
+
+def broken_queue(mode):
+    number = tf.train.input_producer(tf.range(8, dtype=tf.int64), num_epochs=1, shuffle=False).dequeue()
+    value = broken(mode, number)
+    value.set_shape([])
+    return tf.train.batch([value], batch_size=1)
+
+
+def broken_map(mode):
+    return broken(mode, tf.data.Dataset.range(8).make_one_shot_iterator().get_next())
+
+
+@pytest.mark.parametrize("input_fn", [broken_queue, broken_map])
+def test_an_error_in_the_input_is_not_the_end_of_the_data(input_fn):
+    with pytest.raises(tf.errors.OpError, match="sample 3 is broken"):
+        received(input_fn)
 
 
 # --- no iterator at all -----------------------------------------------------------------------------------------------

@@ -59,9 +59,7 @@ def trained(directory, build: Callable[..., Any], single: bool, optimizer_fn=mom
     settings = {"batch_size": 8, "max_number_of_steps": STEPS, "input_fn": rows, **arguments}
     with tf.Graph().as_default():
         tf.set_random_seed(3)
-        result = mox.run(
-            model_fn=model_fn, optimizer_fn=optimizer_fn, run_mode="TRAIN", log_dir=directory, **settings
-        )
+        result = mox.run(model_fn=model_fn, optimizer_fn=optimizer_fn, run_mode="TRAIN", log_dir=directory, **settings)
     assert hook.steps >= STEPS or not single
     reader = tf.train.NewCheckpointReader(tf.train.latest_checkpoint(str(directory)))
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}, result
@@ -107,7 +105,7 @@ def with_while(x, labels):
 
 
 def with_dynamic_rnn(x, labels):
-    cell = tf.nn.rnn_cell.BasicLSTMCell(4)
+    cell = tf.nn.rnn_cell.LSTMCell(4, initializer=tf.glorot_uniform_initializer(seed=1))
     lengths = tf.cast(labels % 3 + 1, tf.int32)
     outputs, _ = tf.nn.dynamic_rnn(cell, tf.reshape(x, [-1, 3, 2]), dtype=tf.float32, sequence_length=lengths)
     return cross_entropy(dense(outputs[:, -1], 5), labels)
@@ -119,8 +117,12 @@ def with_embedding(x, labels):
 
 
 def with_keras_lstm(x, labels):
-    x = tf.keras.layers.LSTM(4)(tf.reshape(x, [-1, 3, 2]))
-    return cross_entropy(tf.keras.layers.Dense(5)(x), labels)
+    initial = {
+        "kernel_initializer": tf.keras.initializers.glorot_uniform(seed=1),
+        "recurrent_initializer": tf.keras.initializers.glorot_uniform(seed=2),
+    }
+    x = tf.keras.layers.LSTM(4, **initial)(tf.reshape(x, [-1, 3, 2]))
+    return cross_entropy(dense(x, 5), labels)
 
 
 def with_py_func(x, labels):

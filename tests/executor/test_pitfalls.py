@@ -210,7 +210,7 @@ def test_6_0_1_the_target_is_reached_already(tmp_path, caplog):
     assert result.checkpoint_path == str(tmp_path / "model.ckpt-3")
     lines = messages(caplog)
     assert "Running will end at step: 3" in lines
-    (told,) = [line for line in lines if "nothing to train" in line]
+    (told,) = [line for line in lines if "has reached step" in line]
     for part in (str(tmp_path), "step 3", "larger max_number_of_steps", "another log_dir", "--restart"):
         assert part in told
     assert not [line for line in lines if line.startswith("step:")]

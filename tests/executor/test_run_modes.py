@@ -16,8 +16,12 @@ import tensorflow.compat.v1 as tf
 import moxing.tensorflow as mox
 from moxing.tensorflow.executor.hooks import FeedSessionRunHook
 
-# Every function of tf.layers says that it is deprecated.
-pytestmark = pytest.mark.filterwarnings(r"ignore:.tf\.layers\.:UserWarning")
+# The functions of tf.layers and the cells of tf.nn.rnn_cell say that they are deprecated.
+pytestmark = [
+    pytest.mark.filterwarnings(r"ignore:.tf\.layers\.:UserWarning"),
+    pytest.mark.filterwarnings(r"ignore:.tf\.nn\.rnn_cell\.:UserWarning"),
+    pytest.mark.filterwarnings(r"ignore:.layer\.(add_variable|apply). is deprecated:UserWarning"),
+]
 
 tf.keras.layers  # noqa: B018  (imported now, so that every test finds the same state)
 
@@ -1239,18 +1243,72 @@ def test_seed_makes_runs_equal(tmp_path):
     assert not np.array_equal(random_run(None, tmp_path / "d"), random_run(None, tmp_path / "e"))
 
 
+LAYERS = {
+    "get_variable": lambda x: tf.matmul(x, tf.get_variable("kernel", [1, 3])),
+    "tf.Variable": lambda x: tf.matmul(x, tf.Variable(tf.truncated_normal([1, 3]))),
+    "tf.layers": lambda x: tf.layers.dense(x, 3),
+    "Keras": lambda x: tf.keras.layers.Dense(3)(x),
+    "Keras, initializer": lambda x: tf.keras.layers.Dense(3, kernel_initializer="he_normal")(x),
+    "rnn_cell": lambda x: tf.nn.static_rnn(tf.nn.rnn_cell.BasicLSTMCell(3), [x], dtype=tf.float32)[0][0],
+    "Keras LSTM": lambda x: tf.keras.layers.LSTM(3)(tf.expand_dims(x, 1)),
+    "Keras dropout": lambda x: tf.keras.layers.Dropout(0.5)(
+        tf.matmul(x, tf.get_variable("kernel", [1, 3])), training=True
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_seed_reaches_the_variables_of_every_layer(kind, tmp_path):
+    def model_fn(inputs, mode):
+        x = tf.reshape(tf.cast(inputs[0], tf.float32), [-1, 1])
+        return mox.ModelSpec(loss=tf.reduce_mean(tf.square(LAYERS[kind](x) - 1.0)))
+
+    def once(directory):
+        with tf.Graph().as_default():
+            tf.set_random_seed(11)
+            run(model_fn=model_fn, log_dir=directory, optimizer_fn=sgd(0.001))
+        return saved(directory)
+
+    first, second = once(tmp_path / "a"), once(tmp_path / "b")
+    assert set(first) == set(second)
+    for name, value in first.items():
+        np.testing.assert_array_equal(value, second[name], err_msg=name)
+
+
+def test_seeds_of_operations_count_as_in_tensorflow(tmp_path):
+    """Where only the operation has a seed, its numbers are the same in every run."""
+
+    def initial():
+        return tf.get_variable("w", shape=[4], initializer=tf.random_normal_initializer(seed=7))
+
+    def model_fn(inputs, mode):
+        return mox.ModelSpec(loss=tf.reduce_sum(initial()))
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = initial()
+        session.run(tf.global_variables_initializer())
+        expected = session.run(w)
+    run(model_fn=model_fn, log_dir=tmp_path / "a", optimizer_fn=sgd(0.0))
+    run(model_fn=model_fn, log_dir=tmp_path / "b", optimizer_fn=sgd(0.0))
+    np.testing.assert_array_equal(saved(tmp_path / "a")["w"], saved(tmp_path / "b")["w"])
+    np.testing.assert_array_equal(saved(tmp_path / "a")["w"], expected)
+
+
 @pytest.mark.parametrize(
     "steps",
-    [sys.maxsize, sys.maxsize + 1, 2**31, 2**63 - 1, 2**64, 10**30, float("inf"), np.int64(2**62), 1e9, np.float64(7)],
+    [sys.maxsize, sys.maxsize + 1, 2**31, 2**64, 10**30, float("inf"), np.int64(2**62), 1e9, np.float64(7)],
 )
-@pytest.mark.parametrize("mode", ["TRAIN", "EVAL"])
-def test_huge_numbers_of_steps_run_to_the_end_of_the_data(steps, mode, tmp_path, caplog):
-    run(log_dir=tmp_path, max_number_of_steps=1)
-    log_dir = None if mode == "TRAIN" else tmp_path
-    result = run(mode, log_dir=log_dir, input_fn=numbers(10), max_number_of_steps=steps)
+def test_huge_numbers_of_steps_run_to_the_end_of_the_data(steps):
+    result = run(input_fn=numbers(10), max_number_of_steps=steps)
     assert result.samples == 10
-    if mode == "TRAIN":
-        assert result.global_step == 5
+    assert result.global_step == 5
+
+
+def test_huge_numbers_of_steps_in_evaluation(tmp_path):
+    run(log_dir=tmp_path)
+    for steps in (sys.maxsize, 10**30):
+        result = run("EVAL", log_dir=tmp_path, input_fn=numbers(10), max_number_of_steps=steps)
+        assert (result.samples, result.global_step) == (10, 3)
 
 
 @pytest.mark.parametrize("single_steps", [False, True])

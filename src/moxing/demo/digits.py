@@ -11,11 +11,11 @@ import os
 import sys
 
 import numpy as np
+import tensorflow as tf
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import moxing.tensorflow as mox
-import tensorflow as tf
 
 tf.flags.DEFINE_string("train_url", "digits_log", "Directory for checkpoints, summaries and the exported model")
 tf.flags.DEFINE_integer("batch_size", 32, "Samples per step")

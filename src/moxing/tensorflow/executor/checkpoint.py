@@ -98,7 +98,10 @@ def named(path: str) -> Source:
 
 
 def set_aside(log_dir: str) -> None:
-    """Moves the checkpoints of `log_dir` into a directory of their own, for a fresh start."""
+    """Moves the checkpoints of `log_dir` into a directory of their own, for a fresh start; once in a process."""
+    if os.path.realpath(log_dir) in _set_aside:
+        return
+    _set_aside.add(os.path.realpath(log_dir))
     files = [name for name in sorted(_files(log_dir)) if name == "checkpoint" or name.startswith(_PREFIX)]
     if not files:
         return
@@ -110,6 +113,10 @@ def set_aside(log_dir: str) -> None:
     for name in sorted(files, key=lambda name: name != "checkpoint"):
         os.replace(os.path.join(log_dir, name), os.path.join(target, name))
     tf.logging.info("--restart: moved the checkpoints of %s to %s.", log_dir, target)
+
+
+#: Directories that were set aside: what the process itself has trained since then stays.
+_set_aside: set[str] = set()
 
 
 class Keeper:

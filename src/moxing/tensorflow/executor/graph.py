@@ -49,15 +49,17 @@ def build_step(config: RunConfig, skip: int = 0, model_seed: int | None = None) 
     inputs = build_inputs(config, config.mode, skip, with_probe=config.export)
     if model_seed is not None:
         tf.set_random_seed(model_seed)
-    model = build_model(config, config.mode, inputs.for_model())
+    strategy = SingleDevice()
+    with tf.device(strategy.device):
+        model = build_model(config, config.mode, inputs.for_model())
     training = config.mode is ModeKeys.TRAIN
     with tf.name_scope("moxing"):
-        ledger = Ledger(model.log_info, inputs.batch_length())
+        ledger = Ledger(model.log_info, inputs.batch_length(), inputs.arrived())
     done = [ledger.update]
     if training:
-        done.append(
-            SingleDevice().train_op(model.losses, model.var_scopes, config.optimizer_fns, model.updates, global_step)
-        )
+        # Without a batch there is no step, also where a loss does not look at it.
+        before = [*model.updates, *inputs.arrived()]
+        done.append(strategy.train_op(model.losses, model.var_scopes, config.optimizer_fns, before, global_step))
     return Step(
         inputs=inputs,
         model=model,

@@ -46,6 +46,10 @@ class Inputs:
         """The batch, arranged for `model_fn`."""
         return self.structure.arrange(self.tensors)
 
+    def arrived(self) -> list[tf.Operation]:
+        """Operations that succeed only when there is a batch."""
+        return [tensor.op for tensor in tf.nest.flatten(self.tensors, expand_composites=True)]
+
     def batch_length(self) -> tf.Tensor:
         """The number of samples in the batch: the leading dimension of the first input that has one."""
         for tensor in self.tensors:

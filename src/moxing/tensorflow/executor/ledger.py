@@ -32,9 +32,12 @@ class Ledger:
     Args:
       log_info: scalars by name.
       samples: the number of samples in the batch.
+      arrived: operations that give the batch; where they fail, the data has ended and nothing is counted.
     """
 
-    def __init__(self, log_info: Mapping[str, tf.Tensor], samples: tf.Tensor) -> None:
+    def __init__(
+        self, log_info: Mapping[str, tf.Tensor], samples: tf.Tensor, arrived: Sequence[tf.Operation] = ()
+    ) -> None:
         self._names = list(log_info)
         self._variable = tf.get_variable(
             "moxing/ledger",
@@ -52,7 +55,8 @@ class Ledger:
         # Counted are samples, steps and the sums; what follows is the last batch's own values.
         weight = tf.concat([tf.ones([2], tf.float64), tf.fill([len(values)], count)], axis=0)
         new = tf.concat([old[:counted] + packed * weight, packed[2:]], axis=0)
-        self.update = self._variable.assign(new, read_value=False)
+        with tf.control_dependencies(arrived):
+            self.update = self._variable.assign(new, read_value=False)
         self.initializer = self._variable.initializer
 
     def read(self) -> tf.Tensor:

@@ -117,7 +117,7 @@ def _log_info(log_info: Any) -> dict[str, tf.Tensor]:
 
 
 def _scalar(name: str, value: Any, remedy: str) -> tf.Tensor:
-    if not isinstance(value, tf.Tensor | tf.Variable | int | float | np.generic):
+    if not isinstance(value, tf.Tensor | tf.compat.v2.Variable | int | float | np.generic):
         raise TypeError(f"{name} is {value!r}: expected a scalar tensor.")
     tensor = tf.convert_to_tensor(value)
     if tensor.shape.rank is None:

@@ -137,17 +137,16 @@ def _carry_out(
         keeper.last = source.prefix
     with open_session(restore, [*step.inputs.initializers, step.ledger.initializer], hooks) as session:
         start = stepper.current(session)
-        saves = None
         actions: list[Action] = [LogAction(config)]
         if training:
             actions.append(RateAction())
         if step.summary is not None:
             actions.append(SummaryAction(config))
         if keeper is not None:
-            saves = SaveAction(config, keeper, session, step.inputs.elements_per_step, skip)
+            resumed = start.global_step if source is not None and source.resume else None
+            saves = SaveAction(config, keeper, session, step.inputs.elements_per_step, skip, resumed)
             actions.append(saves)
-            if source is None or not source.resume:
-                saves.save(start.global_step, start)
+            saves.save(start.global_step, start)
         _announce(config, start)
         runner = Runner(config, stepper, session, hooks, actions, fresh_data=skip == 0)
         with progress_bar(config, start.global_step if training else 0) as bar:

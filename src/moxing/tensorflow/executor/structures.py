@@ -66,7 +66,7 @@ def _flatten(pattern: Any, path: str = "") -> list[tuple[str, Any]]:
 def _require_tensor(leaf: Any, path: str) -> Leaf:
     if isinstance(leaf, Leaf):
         return leaf
-    if isinstance(leaf, tf.Variable):
+    if isinstance(leaf, tf.compat.v2.Variable):
         return tf.convert_to_tensor(leaf)
     if isinstance(leaf, np.ndarray | np.generic):
         kind = f"a numpy array of shape {leaf.shape} and type {leaf.dtype}"

@@ -7,18 +7,28 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.flags import FLAGS
 from moxing.tensorflow.parallel.gradients import gradients_of, in_scopes, trainable_variables
+
+_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 
 class SingleDevice:
     """Builds the training operation of a model on one device."""
+
+    def device(self, operation: tf.Operation) -> str:
+        """Where an operation of the model goes; a device function for `tf.device`. Empty: TensorFlow decides."""
+        parameters = FLAGS.get("local_parameter_device")
+        if parameters is not None and operation.type in _VARIABLES:
+            return f"/{parameters}:0"
+        return "/cpu:0" if FLAGS.get("clone_on_cpu") else ""
 
     def train_op(
         self,
         losses: Sequence[tf.Tensor],
         var_scopes: Sequence[Sequence[str] | None],
         optimizer_fns: Sequence[Callable[..., Any]],
-        updates: Sequence[tf.Operation],
+        before: Sequence[tf.Operation],
         global_step: tf.Variable,
     ) -> tf.Operation:
         """One step: all gradients, then all updates, then `global_step` once.
@@ -27,7 +37,7 @@ class SingleDevice:
           losses: the losses.
           var_scopes: for every loss the scopes that it trains, or None for all variables.
           optimizer_fns: for every loss a function that returns its optimizer.
-          updates: operations that belong to the step, such as batch-norm moving averages.
+          before: operations that come before the updates: the arrival of the batch, batch-norm moving averages.
           global_step: the step counter.
         """
         optimizers = [_optimizer(function) for function in optimizer_fns]
@@ -37,8 +47,8 @@ class SingleDevice:
             for optimizer, loss, scopes in zip(optimizers, losses, var_scopes, strict=True)
         ]
         # With several losses no update may run before the last gradient was computed from the old values.
-        before = [gradient for group in pairs for gradient, _ in group] if len(losses) > 1 else []
-        with tf.control_dependencies([*updates, *before]):
+        computed = [gradient for group in pairs for gradient, _ in group] if len(losses) > 1 else []
+        with tf.control_dependencies([*before, *computed]):
             *first, last = list(zip(optimizers, pairs, strict=True))
             applied = [optimizer.apply_gradients(group) for optimizer, group in first]
             with tf.control_dependencies(applied):

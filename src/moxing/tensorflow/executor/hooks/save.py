@@ -26,10 +26,17 @@ class SaveAction:
       session: whose variables they are.
       elements_per_step: elements of the data per step.
       elements_before: elements that earlier runs had used.
+      saved: the step of the checkpoint that the run goes on from, if it does.
     """
 
     def __init__(
-        self, config: RunConfig, keeper: Keeper, session: tf.Session, elements_per_step: int, elements_before: int
+        self,
+        config: RunConfig,
+        keeper: Keeper,
+        session: tf.Session,
+        elements_per_step: int,
+        elements_before: int,
+        saved: int | None,
     ) -> None:
         self._config, self._keeper, self._session = config, keeper, session
         self._per_step, self._before = elements_per_step, elements_before
@@ -38,7 +45,7 @@ class SaveAction:
             checks = [tf.reduce_all(tf.math.is_finite(variable)) for variable in self._variables]
             self._finite = tf.stack(checks) if checks else tf.constant([True])
         self._time = time.monotonic()
-        self._saved: int | None = None
+        self._saved = saved
 
     @property
     def last_checkpoint(self) -> str | None:
