@@ -370,7 +370,7 @@ def test_hook_that_wants_the_inter_mode():
     kind = type(
         "Inter",
         (mox.AggregativeSessionRunHook,),
-        {name: (lambda value: lambda self: value)(value) for name, value in body.items()},
+        {name: (lambda self, answer=answer: answer) for name, answer in body.items()},
     )
     text = error_of(ValueError, model_fn=with_w(loss=lambda w: w, hooks=lambda w: [kind()]))
     assert holds(text, "Inter", "inter_mode")

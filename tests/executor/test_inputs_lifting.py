@@ -330,8 +330,8 @@ def test_inputs_that_stay_in_the_graph_equal_a_plain_session(input_fn, caplog):
 
 @pytest.mark.parametrize(
     "input_fn",
-    [bare_pair, per_sample_operations, with_py_func, with_table, several_iterators, initializable_method, reinitializable,
-     feedable_without_a_placeholder, with_variable, with_generator, strings],
+    [bare_pair, per_sample_operations, with_py_func, with_table, several_iterators, initializable_method,
+     reinitializable, feedable_without_a_placeholder, with_variable, with_generator, strings],
 )  # fmt: skip
 @pytest.mark.parametrize("batch_size", [3])
 def test_batches_are_the_samples_put_together(input_fn, batch_size):

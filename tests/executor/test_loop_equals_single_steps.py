@@ -1,4 +1,4 @@
-"""Many steps per `session.run` leave bit-equal weights to single steps; summaries and the end of data come out right."""
+"""Many steps per `session.run` leave the same bits as single steps; summaries and the end of data come out right."""
 
 from __future__ import annotations
 

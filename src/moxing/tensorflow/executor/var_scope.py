@@ -30,15 +30,15 @@ def var_scope(force_dtype: Any = None) -> Iterator[None]:
     except TypeError:
         raise TypeError(f"mox.var_scope(force_dtype={force_dtype!r}): expected a type such as tf.float32.") from None
 
-    def getter(create: Callable[..., Any], name: str, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+    # TensorFlow passes the next getter by this name.
+    def stored_then_cast(getter: Callable[..., Any], name: str, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
         wanted = tf.as_dtype(dtype or tf.float32)
         if wanted == stored or not wanted.is_floating:
-            return create(name, *args, dtype=dtype, **kwargs)
+            return getter(name, *args, dtype=dtype, **kwargs)
         initializer = kwargs.get("initializer")
         if isinstance(initializer, tf.Tensor):
             kwargs["initializer"] = tf.cast(initializer, stored)
-        variable = create(name, *args, dtype=stored, **kwargs)
-        return tf.cast(variable, wanted, name="Cast")
+        return tf.cast(getter(name, *args, dtype=stored, **kwargs), wanted, name="Cast")
 
-    with tf.variable_scope(tf.get_variable_scope(), custom_getter=getter, auxiliary_name_scope=False):
+    with tf.variable_scope(tf.get_variable_scope(), custom_getter=stored_then_cast, auxiliary_name_scope=False):
         yield

@@ -16,7 +16,7 @@ from moxing.tf1 import environment  # noqa: E402
 
 environment.import_tensorflow()
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parent
 REAL_DATA = ROOT.parent / "shared" / "data"
 
 
