@@ -38,7 +38,8 @@ def announce(version: str) -> None:
     missed = environment.missed_switches()
     if missed:
         tf.logging.warning(
-            "TensorFlow was imported before moxing, without %s: some layers and some speed are missing. "
+            "TensorFlow was imported before moxing, without %s: tf.keras is Keras 3, which does not work in graphs of "
+            "TensorFlow 1 (batch-norm averages do not move), and some speed is missing. "
             "Import moxing.tensorflow first, or start the script with `moxing run`.",
             " ".join(missed),
         )

@@ -10,6 +10,9 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
 from typing import Any
 
 _KERAS = "tf_keras.api._v1.keras"
@@ -92,7 +95,7 @@ def module_name(name: str) -> str | None:
     return MODULES[prefix] + name[len(prefix) :]
 
 
-def install_update_recorder() -> bool:
+def install_update_recorder() -> None:
     """Makes Keras layers put their updates (batch-norm averages, RNN states) into `tf.GraphKeys.UPDATE_OPS`.
 
     In TensorFlow 1.4 they did, and training code runs that collection before the gradients; tf-keras only lists them
@@ -101,17 +104,77 @@ def install_update_recorder() -> bool:
     cannot be run from outside; and updates that hang on the placeholder of a Keras `Input`, which nobody feeds: they
     come from building a functional model, and calling the model on real tensors adds the ones that count.
 
-    It may be called any number of times, and does nothing until tf-keras is imported.
-
-    Returns:
-      Whether the recorder is in place.
+    It may be called any number of times; before tf-keras is imported it takes effect when that happens.
     """
-    base = sys.modules.get("tf_keras.src.engine.base_layer_v1")
-    if base is None:
-        return False
+    _on_import("tf_keras.src.engine.base_layer_v1", _record_updates)
+
+
+def install_graph_seeds() -> None:
+    """Makes `tf.set_random_seed` count for the variables of Keras layers and `tf.layers`, as it did in TensorFlow 1.
+
+    Where no seed was given, the initializers of tf-keras draw one from Python's `random`. In a graph with a seed they
+    get one that follows from it. It may be called any number of times, before or after tf-keras is imported.
+    """
+    _on_import("tf_keras.src.backend", _seed_from_graph)
+
+
+def _on_import(name: str, action: Callable[[ModuleType], None]) -> None:
+    """Calls `action` with a module: now, or when it is imported."""
+    if name in sys.modules:
+        action(sys.modules[name])
+    elif not any(isinstance(finder, _AfterImport) and finder.name == name for finder in sys.meta_path):
+        sys.meta_path.insert(0, _AfterImport(name, action))
+
+
+class _AfterImport:
+    """Finds one module as Python does, and has `action` called when it was executed."""
+
+    def __init__(self, name: str, action: Callable[[ModuleType], None]) -> None:
+        self.name, self._action = name, action
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = PathFinder.find_spec(name, path, target)
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _ActingLoader(spec.loader.name, spec.loader.path, self._action)
+        return spec
+
+
+class _ActingLoader(SourceFileLoader):
+    def __init__(self, name: str, path: str, action: Callable[[ModuleType], None]) -> None:
+        super().__init__(name, path)
+        self._action = action
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        self._action(module)
+
+
+def _record_updates(base: Any) -> None:
     if not hasattr(base.Layer.add_update, "_moxing_original"):
         base.Layer.add_update = _recording(base.Layer.add_update)
-    return True
+
+
+def _seed_from_graph(backend: Any) -> None:
+    original = backend.RandomGenerator._create_seed
+    if hasattr(original, "_moxing_original"):
+        return
+
+    @functools.wraps(original)
+    def create_seed(self: Any, user_specified_seed: int | None) -> int:
+        from tensorflow.python.framework import ops, random_seed
+
+        if user_specified_seed is None and ops.get_default_graph().seed is not None:
+            graph_seed, operation_seed = random_seed.get_seed(None)
+            return int((graph_seed * 1_000_003 + operation_seed) % 10**9 + 1)
+        return int(original(self, user_specified_seed))
+
+    create_seed._moxing_original = original  # type: ignore[attr-defined]
+    backend.RandomGenerator._create_seed = create_seed
 
 
 def _recording(original: Any) -> Any:

@@ -42,6 +42,24 @@ def ancestors(targets: Sequence[tf.Tensor | tf.Operation], stop: Collection[str]
     return found
 
 
+def run_after(updates: Sequence[tf.Tensor | tf.Operation], first: Sequence[tf.Operation]) -> None:
+    """Has the variable writes behind `updates` wait for the operations `first`.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     first = tf.no_op(); update = tf.get_variable('v', [], use_resource=True).assign_add(1.0).op
+      ...     run_after([update], [first])
+      ...     first in update.control_inputs
+      True
+    """
+    if not updates:
+        return
+    upstream = ancestors(first)
+    for op in ancestors(updates).values():
+        if op.type.startswith(("Assign", "Scatter", "Resource")) and op.name not in upstream:
+            op._add_control_inputs([other for other in first if other not in op.control_inputs])
+
+
 class Part:
     """A part of a graph: what lies between `inputs` (tensors that will be replaced) and `targets`.
 
@@ -76,6 +94,11 @@ class Part:
         wanted = [tensor for op in self._ops.values() for tensor in op.inputs]
         wanted += [target for target in self._targets if isinstance(target, tf.Tensor)]
         return {tensor.name: tensor for tensor in wanted if tensor.op.name in stop}
+
+    def draws_seeded_numbers(self) -> bool:
+        """True when a random operation with a fixed seed is inside: its numbers come in one order."""
+        attributes = [op.node_def.attr for op in self._ops.values()]
+        return any(attr["seed"].i or attr["seed2"].i for attr in attributes if "seed" in attr and "seed2" in attr)
 
     def build(self, replacements: Mapping[str, tf.Tensor], name: str = "step") -> list[tf.Tensor | tf.Operation]:
         """Builds the part in the current function graph; returns what stands for the targets.

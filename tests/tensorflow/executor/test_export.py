@@ -123,7 +123,7 @@ def test_a_finished_run_exports_without_training(tmp_path, caplog):
     result = train(tmp_path, 3, export_model=True)
     assert result.samples == 0
     assert result.export_path == str(tmp_path / "1")
-    assert "has reached step 3 already" in caplog.text
+    assert "model.ckpt-3 has reached step 3 already" in caplog.text
 
 
 def test_tables_are_filled_in_the_exported_model(tmp_path):

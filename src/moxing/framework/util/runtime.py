@@ -8,7 +8,7 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def reset_logger(level: int | str = logging.INFO) -> None:
-    """Sets the level of the root logger, and of TensorFlow's and MoXing's, which `import moxing.tensorflow` put to INFO.
+    """Sets the level of the root logger and of TensorFlow's and MoXing's; `import moxing.tensorflow` put them to INFO.
 
     Args:
       level: A level of the `logging` module, as a number or a name.
@@ -20,6 +20,7 @@ def reset_logger(level: int | str = logging.INFO) -> None:
       >>> reset_logger('WARNING')
       >>> logging.getLogger('tensorflow').getEffectiveLevel() == logging.WARNING
       True
+      >>> reset_logger('INFO')
     """
     number = _parse_level(level)
     for name in ("", "tensorflow", "moxing"):

@@ -12,6 +12,8 @@ from moxing.tensorflow.executor.ledger import Ledger
 from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.specs import ModeKeys
 from moxing.tensorflow.parallel import SingleDevice
+from moxing.tf1.data_seeds import data_seeds
+from moxing.tf1.surgery import run_after
 
 
 @dataclass
@@ -37,18 +39,17 @@ class Step:
     summary: tf.Tensor | None
 
 
-def build_step(config: RunConfig, skip: int = 0, model_seed: int | None = None) -> Step:
+def build_step(config: RunConfig, skip: int, seed: int) -> Step:
     """Builds the step of `config` in the current graph.
 
     Args:
       config: the run.
       skip: elements of the data that an earlier run has used.
-      model_seed: graph-level seed for the model's random operations; None keeps the graph's.
+      seed: decides the order of shuffled data, unless the script does.
     """
     global_step = tf.train.get_or_create_global_step()
-    inputs = build_inputs(config, config.mode, skip, with_probe=config.export)
-    if model_seed is not None:
-        tf.set_random_seed(model_seed)
+    with data_seeds(seed):
+        inputs = build_inputs(config, config.mode, skip, with_probe=config.export)
     strategy = SingleDevice()
     with tf.device(strategy.device):
         model = build_model(config, config.mode, inputs.for_model())
@@ -57,8 +58,10 @@ def build_step(config: RunConfig, skip: int = 0, model_seed: int | None = None) 
         ledger = Ledger(model.log_info, inputs.batch_length(), inputs.arrived())
     done = [ledger.update]
     if training:
-        # Without a batch there is no step, also where a loss does not look at it.
-        before = [*model.updates, *inputs.arrived()]
+        run_after(model.updates, inputs.arrived())
+        # The ledger first: what is logged is of before the update. And without a batch there is no step, also where a
+        # loss does not look at it.
+        before = [ledger.update, *model.updates, *inputs.arrived()]
         done.append(strategy.train_op(model.losses, model.var_scopes, config.optimizer_fns, before, global_step))
     return Step(
         inputs=inputs,
@@ -77,9 +80,18 @@ def _all_finite(losses: list[tf.Tensor]) -> tf.Tensor:
 
 
 def _summary(model: Model) -> tf.Tensor | None:
-    """Merges the user's summaries and the scalars of log_info; a scalar that the user summarises himself stays his."""
-    existing = {summary.op.name for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)}
-    for name, value in model.log_info.items():
-        if name not in existing:
-            tf.summary.scalar(name, value)
-    return tf.summary.merge_all()
+    """Merges the user's summaries and the scalars of log_info; a tag that the user writes himself stays his."""
+    written = [_scalar_tag(summary.op) for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)]
+    with tf.name_scope("moxing/summary"):
+        for name, value in model.log_info.items():
+            if name not in written:
+                # tf.summary.scalar would make the tag from a name that is still free in the graph.
+                scalar = tf.raw_ops.ScalarSummary(tags=name, values=tf.cast(value, tf.float32))
+                tf.add_to_collection(tf.GraphKeys.SUMMARIES, scalar)
+        return tf.summary.merge_all()
+
+
+def _scalar_tag(summary: tf.Operation) -> str | None:
+    """The tag of a scalar summary, where the graph tells it."""
+    tag = tf.get_static_value(summary.inputs[0]) if summary.type == "ScalarSummary" else None
+    return None if tag is None else str(tag.item(), "utf-8")

@@ -134,7 +134,8 @@ def _lift(leaves: Sequence[Leaf], iterators: Sequence[RecordedIterator], skip: i
         return tuple(_leaves_like(leaves, built, specs))
 
     threads = FLAGS.get("num_prefetch_threads") or tf.data.experimental.AUTOTUNE
-    return source.map(per_sample, num_parallel_calls=threads)
+    # Samples that are worked on at once would swap the numbers of one seeded random sequence.
+    return source.map(per_sample, num_parallel_calls=None if part.draws_seeded_numbers() else threads)
 
 
 def _grouped(iterator: RecordedIterator) -> tf.data.Dataset:
@@ -176,11 +177,14 @@ def _is_identity(targets: Sequence[tf.Tensor], elements: Sequence[tf.Tensor], us
     if len(specs) != len(elements):
         return False
     return all(
-        target is element and target.shape.as_list() == spec.shape.as_list()
-        if target.shape.rank is not None
-        else target is element
+        target is element and _same_shape(target.shape, spec.shape)
         for target, element, spec in zip(targets, elements, specs, strict=True)
     )
+
+
+def _same_shape(left: tf.TensorShape, right: tf.TensorShape) -> bool:
+    """Equal as far as it is known, unknown dimensions included."""
+    return left.rank == right.rank and (left.rank is None or left.as_list() == right.as_list())
 
 
 def _spec(leaf: Leaf) -> Any:

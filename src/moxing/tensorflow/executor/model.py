@@ -42,9 +42,9 @@ class Model:
 def build_model(config: RunConfig, mode: ModeKeys, inputs: Any) -> Model:
     """Builds the model of one tower in the current graph."""
     legacy_keras.install_update_recorder()
+    legacy_keras.install_graph_seeds()
     with tower_collections():
         spec = call_with_mode("model_fn", config.model_fn, mode, inputs)
-        legacy_keras.install_update_recorder()  # Keras may have been imported by model_fn itself
         updates = get_collection(tf.GraphKeys.UPDATE_OPS)
     if not isinstance(spec, ModelSpec):
         raise TypeError(
@@ -134,7 +134,16 @@ def _output_info(output_info: Any) -> dict[str, tf.Tensor]:
         return {}
     if not isinstance(output_info, Mapping):
         raise TypeError(f"ModelSpec(output_info={output_info!r}): expected a dict of tensors by name.")
-    return {str(name): tf.convert_to_tensor(value) for name, value in output_info.items()}
+    return {str(name): _tensor(f"output_info[{name!r}]", value) for name, value in output_info.items()}
+
+
+def _tensor(name: str, value: Any) -> tf.Tensor:
+    try:
+        if value is None:
+            raise TypeError("None")
+        return tf.convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}: expected a tensor.") from None
 
 
 def _export_spec(export_spec: Any) -> ExportSpec | None:

@@ -100,28 +100,22 @@ def run(
     if training and config.log_dir and FLAGS.get("restart"):
         checkpoint.set_aside(config.log_dir)
     source = choose_source(config)
-    seed, model_seed = _seeds(source)
+    seed = _data_seed(source)
+    given = outer_seed()
     with run_graph(tf.Graph()), watch_signals() as stop:
-        tf.set_random_seed(seed)
+        tf.set_random_seed(given)
         skip = source.position.elements if training and source and source.resume else 0
-        step = build_step(config, skip, model_seed)
+        step = build_step(config, skip, seed)
         if config.export:
             check_version(str(config.log_dir), step.model.export_spec)
         return _carry_out(config, source, step, stop, seed, skip)
 
 
-def _seeds(source: checkpoint.Source | None) -> tuple[int, int | None]:
-    """The run's seed, and one for the model's random operations.
-
-    Every run has a seed, so that a resumed one finds its data in the same order. What the model draws at random goes on
-    with new numbers after a resume, unless the script itself fixed the seed.
-    """
-    given = outer_seed()
-    if given is not None:
-        return given, None
+def _data_seed(source: checkpoint.Source | None) -> int:
+    """The seed of shuffled data: that of the run that is gone on with, else a new one."""
     if source is not None and source.resume and source.position.seed is not None:
-        return source.position.seed, (source.position.seed + source.global_step) % 2**31
-    return random.SystemRandom().randrange(2**31), None
+        return source.position.seed
+    return random.SystemRandom().randrange(1, 2**31)
 
 
 def _carry_out(
@@ -131,6 +125,9 @@ def _carry_out(
     restore = make_restore(source, training) if source is not None else None
     hooks = UserHooks([*step.model.hooks, *_output_hooks(config, step)])
     hooks.begin()
+    if step.model.hooks and not tf.get_collection(tf.GraphKeys.SAVERS) and tf.global_variables():
+        # Where MonitoredSession's scaffold put one: hooks that save look for it there.
+        tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
     stepper = make_stepper(step, hooks.want_every_step)
     keeper = checkpoint.Keeper(config.log_dir, seed) if training and config.log_dir else None
     if keeper is not None and source is not None and source.resume:
@@ -147,7 +144,7 @@ def _carry_out(
             saves = SaveAction(config, keeper, session, step.inputs.elements_per_step, skip, resumed)
             actions.append(saves)
             saves.save(start.global_step, start)
-        _announce(config, start)
+        _announce(config, source, step, start)
         runner = Runner(config, stepper, session, hooks, actions, fresh_data=skip == 0)
         with progress_bar(config, start.global_step if training else 0) as bar:
             progress = runner.run(stop, bar)
@@ -165,16 +162,26 @@ def _output_hooks(config: RunConfig, step: Step) -> list[OutputHook]:
     return [OutputHook(config.output_fn, step.model.output_info, config.output_every)]
 
 
-def _announce(config: RunConfig, start: Progress) -> None:
+def _announce(config: RunConfig, source: checkpoint.Source | None, step: Step, start: Progress) -> None:
     tf.logging.info("Running will end at step: %d", config.max_steps)
-    if config.mode is ModeKeys.TRAIN and start.global_step >= config.max_steps:
+    if config.mode is not ModeKeys.TRAIN or source is None:
+        return
+    if start.global_step >= config.max_steps:
+        others = (
+            f"another log_dir than {config.log_dir}, or --restart to train from the start"
+            if source.resume
+            else "or --checkpoint_exclude_patterns=global_step to count from 0"
+        )
         tf.logging.warning(
-            "The checkpoint in %s has reached step %d already and max_number_of_steps is %d: nothing is left to train. "
-            "Give a larger max_number_of_steps to train on, another log_dir, or --restart to train from the start.",
-            config.log_dir,
+            "The checkpoint %s has reached step %d already and max_number_of_steps is %d: nothing is left to train. "
+            "Give a larger max_number_of_steps, %s.",
+            source.prefix,
             start.global_step,
             config.max_steps,
+            others,
         )
+    elif source.resume and not step.inputs.elements_per_step:
+        tf.logging.info("The input is not a tf.data.Dataset: its place is not known, and the data starts over.")
 
 
 def _probe(session: tf.Session, step: Step) -> Sequence[Any] | None:

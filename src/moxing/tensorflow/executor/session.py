@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -46,15 +47,14 @@ def open_session(
         if restore is not None:
             restore(session)
         session.run(list(initializers))
-        threads = tf.train.start_queue_runners(session, coordinator, start=True) if _has_queues() else []
-        hooks.after_create_session(session, coordinator)
+        threads: list[threading.Thread] = []
         try:
+            # Queues may draw on iterators that a hook initialises.
+            hooks.after_create_session(session, coordinator)
+            if tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS):
+                threads = tf.train.start_queue_runners(session, coordinator)
             yield session
         finally:
             coordinator.request_stop()
             if threads:
                 coordinator.join(threads, stop_grace_period_secs=5, ignore_live_threads=True)
-
-
-def _has_queues() -> bool:
-    return bool(tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS))

@@ -82,14 +82,13 @@ def gradients_of(optimizer: Any, loss: tf.Tensor, variables: Sequence[tf.Variabl
     scale = FLAGS.get("loss_scale")
     if scale is None or scale <= 0:
         raise ValueError(f"--loss_scale={scale}: expected a number above 0; 1 is off.")
+    if not variables:
+        raise ValueError(f"The loss {loss.name} has nothing to train: the model has no trainable variable.")
     scaled = loss if scale == 1 else loss * tf.cast(scale, loss.dtype)
     pairs = optimizer.compute_gradients(scaled, var_list=list(variables))
     pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
     if not pairs:
-        raise ValueError(
-            f"The loss {loss.name} depends on none of the variables it is to train: "
-            + (_names(variables) if variables else "the model has no trainable variable.")
-        )
+        raise ValueError(f"The loss {loss.name} depends on none of the variables it is to train: " + _names(variables))
     if scale != 1:
         pairs = [(_scaled(gradient, 1 / scale), variable) for gradient, variable in pairs]
     return _clipped(pairs)

@@ -37,7 +37,8 @@ class LogAction:
             self._print(done, progress)
 
     def finish(self, done: int, progress: Progress) -> None:
-        if progress.ledger.steps and self._logged != done and self._config.mode is not ModeKeys.PREDICT:
+        due = self._config.log_every and self._config.mode is not ModeKeys.PREDICT
+        if due and progress.ledger.steps and self._logged != done:
             self._print(done, progress)
         if self._config.mode is ModeKeys.EVAL:
             fields = [f"samples: {progress.ledger.samples}", *_fields(progress.ledger.means)]

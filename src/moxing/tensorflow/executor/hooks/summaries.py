@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.action import until_index
 from moxing.tensorflow.executor.loop import Progress
+
+_WRITERS = itertools.count()
 
 
 class SummaryAction:
@@ -18,7 +23,8 @@ class SummaryAction:
 
     def __init__(self, config: RunConfig) -> None:
         self._every = config.summary_every
-        self._writer = tf.summary.FileWriter(config.log_dir)
+        # The file's name holds the second; two runs within one must not write into the same.
+        self._writer = tf.summary.FileWriter(config.log_dir, filename_suffix=f".{os.getpid()}.{next(_WRITERS)}")
 
     def steps_until(self, done: int) -> int:
         return until_index(done, self._every)
