@@ -54,14 +54,15 @@ def build_step(config: RunConfig, skip: int, seed: int) -> Step:
     with tf.device(strategy.device):
         model = build_model(config, config.mode, inputs.for_model())
     training = config.mode is ModeKeys.TRAIN
+    arrived = inputs.arrived()
     with tf.name_scope("moxing"):
-        ledger = Ledger(model.log_info, inputs.batch_length(), inputs.arrived())
+        ledger = Ledger(model.log_info, inputs.batch_length(), arrived, with_means=config.mode is ModeKeys.EVAL)
     done = [ledger.update]
     if training:
-        run_after(model.updates, inputs.arrived())
-        # The ledger first: what is logged is of before the update. And without a batch there is no step, also where a
-        # loss does not look at it.
-        before = [ledger.update, *model.updates, *inputs.arrived()]
+        run_after(model.updates, arrived)
+        # What is logged is of before the update. And without a batch there is no step, also where a loss does not
+        # look at it.
+        before = [*(value.op for value in model.log_info.values()), *model.updates, *arrived]
         done.append(strategy.train_op(model.losses, model.var_scopes, config.optimizer_fns, before, global_step))
     return Step(
         inputs=inputs,
@@ -76,7 +77,8 @@ def build_step(config: RunConfig, skip: int, seed: int) -> Step:
 
 def _all_finite(losses: list[tf.Tensor]) -> tf.Tensor:
     with tf.name_scope("moxing/finite"):
-        return tf.reduce_all(tf.stack([tf.math.is_finite(tf.cast(loss, tf.float64)) for loss in losses]))
+        checks = [tf.math.is_finite(loss) for loss in losses if loss.dtype.is_floating]
+        return checks[0] if len(checks) == 1 else tf.reduce_all(tf.stack([tf.constant(True), *checks]))
 
 
 def _summary(model: Model) -> tf.Tensor | None:

@@ -1,4 +1,7 @@
-"""A few numbers that the steps keep inside the graph: they are there also when the data ended in mid-loop."""
+"""A few numbers that the steps keep inside the graph: they are there also when the data ended in mid-loop.
+
+A short training step takes some 100 µs, and every operation of the ledger adds to it: there are as few as can be.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ class LedgerValues:
       samples: samples seen since the run began.
       steps: steps done since the run began.
       last: log_info of the last step.
-      means: log_info averaged over all samples.
+      means: log_info averaged over all samples; only where the ledger keeps them.
     """
 
     samples: int
@@ -27,52 +30,72 @@ class LedgerValues:
 
 
 class Ledger:
-    """One small vector variable, written once a step: samples, steps, and log_info (sums by sample, and the last).
+    """Counts samples and steps, and keeps the last log_info; for EVAL also the sums of log_info by sample.
 
     Args:
       log_info: scalars by name.
       samples: the number of samples in the batch.
       arrived: operations that give the batch; where they fail, the data has ended and nothing is counted.
+      with_means: keep the sums from which means are made.
     """
 
     def __init__(
-        self, log_info: Mapping[str, tf.Tensor], samples: tf.Tensor, arrived: Sequence[tf.Operation] = ()
+        self,
+        log_info: Mapping[str, tf.Tensor],
+        samples: tf.Tensor,
+        arrived: Sequence[tf.Operation],
+        with_means: bool,
     ) -> None:
         self._names = list(log_info)
-        self._variable = tf.get_variable(
-            "moxing/ledger",
-            shape=[2 + 2 * len(self._names)],
-            dtype=tf.float64,
-            initializer=tf.zeros_initializer(),
-            trainable=False,
-            collections=[tf.GraphKeys.LOCAL_VARIABLES],
-        )
-        count = tf.cast(samples, tf.float64)
         values = [tf.cast(value, tf.float64) for value in log_info.values()]
-        packed = tf.stack([count, tf.constant(1.0, tf.float64), *values])
-        old = self._variable.read_value()
-        counted = 2 + len(values)
-        # Counted are samples, steps and the sums; what follows is the last batch's own values.
-        weight = tf.concat([tf.ones([2], tf.float64), tf.fill([len(values)], count)], axis=0)
-        new = tf.concat([old[:counted] + packed * weight, packed[2:]], axis=0)
+        packed = tf.stack(values) if values else None
+        self._counts = _variable("counts", 2)
+        self._last = _variable("last", len(values)) if values else None
+        self._sums = _variable("sums", len(values)) if values and with_means else None
+        variables = [self._counts, self._last, self._sums]
+        self.initializers = [variable.initializer for variable in variables if variable is not None]
         with tf.control_dependencies(arrived):
-            self.update = self._variable.assign(new, read_value=False)
-        self.initializer = self._variable.initializer
+            updates = [self._counts.assign_add(_count(samples), read_value=False)]
+            if self._last is not None:
+                updates.append(self._last.assign(packed, read_value=False))
+            if self._sums is not None:
+                weighted = packed * tf.cast(samples, tf.float64)
+                updates.append(self._sums.assign_add(weighted, read_value=False))
+        self.update = tf.group(*updates)
 
-    def read(self) -> tf.Tensor:
-        """A new read of the vector, after whatever the current control dependencies are."""
-        return self._variable.read_value()
+    def read(self) -> dict[str, tf.Tensor]:
+        """New reads of the numbers, after whatever the current control dependencies are."""
+        variables = {"counts": self._counts, "last": self._last, "sums": self._sums}
+        return {name: variable.read_value() for name, variable in variables.items() if variable is not None}
 
-    def decode(self, vector: np.ndarray | Sequence[float]) -> LedgerValues:
-        """The meaning of a vector that was read."""
-        samples, steps = float(vector[0]), int(vector[1])
-        size = len(self._names)
-        sums, last = vector[2 : 2 + size], vector[2 + size :]
+    def decode(self, read: Mapping[str, np.ndarray]) -> LedgerValues:
+        """The meaning of what was read."""
+        samples, steps = (int(count) for count in read["counts"])
         return LedgerValues(
-            samples=int(samples),
+            samples=samples,
             steps=steps,
-            last=dict(zip(self._names, map(float, last), strict=True)),
+            last=dict(zip(self._names, read.get("last", np.zeros(0)).tolist(), strict=True)),
             means={
-                name: float(total) / samples if samples else 0.0 for name, total in zip(self._names, sums, strict=True)
+                name: total / samples if samples else 0.0
+                for name, total in zip(self._names, read.get("sums", np.zeros(0)).tolist(), strict=False)
             },
         )
+
+
+def _variable(name: str, size: int) -> tf.Variable:
+    return tf.get_variable(
+        f"moxing/ledger/{name}",
+        shape=[size],
+        dtype=tf.float64,
+        initializer=tf.zeros_initializer(),
+        trainable=False,
+        collections=[tf.GraphKeys.LOCAL_VARIABLES],
+    )
+
+
+def _count(samples: tf.Tensor) -> tf.Tensor:
+    """`[samples, 1]`; a constant where the size of the batch is fixed."""
+    known = tf.get_static_value(samples)
+    if known is not None:
+        return tf.constant([float(known), 1.0], tf.float64)
+    return tf.stack([tf.cast(samples, tf.float64), tf.constant(1.0, tf.float64)])

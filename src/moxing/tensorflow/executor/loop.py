@@ -52,7 +52,7 @@ class Stepper:
             self._after = self._state()
         self._now = self._state()
 
-    def _state(self) -> dict[str, tf.Tensor]:
+    def _state(self) -> dict[str, Any]:
         return {"global_step": self._step.global_step.read_value(), "ledger": self._step.ledger.read()}
 
     def advance(self, run: Any, steps: int, with_summary: bool = False) -> Progress:
@@ -111,25 +111,33 @@ class StepLoop(Stepper):
             # What summaries read from the step must come out of the rebuilt step.
             body_part = Part([*targets, *summary_part.boundary.values()])
 
-        def body(round_: tf.Tensor, _: tf.Tensor, __: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        def body(round_: tf.Tensor, *_: tf.Tensor) -> list[tf.Tensor]:
             built = body_part.build({})
-            done, finite = built[0], built[1] if step.finite is not None else tf.constant(True)
-            summary = tf.constant(b"")
+            with tf.control_dependencies([built[0]]):
+                outputs = [round_ + 1]
+            if step.finite is not None:
+                outputs.append(built[1])
             if summary_part is not None:
                 inner = dict(zip(summary_part.boundary, built[len(targets) :], strict=True))
                 last = tf.logical_and(self._wants_summary, tf.equal(round_ + 1, self._rounds))
-                summary = tf.cond(last, lambda: summary_part.build(inner, "summary")[0], lambda: tf.constant(b""))
-            with tf.control_dependencies([done]):
-                return round_ + 1, tf.reshape(finite, []), tf.reshape(summary, [])
+                outputs.append(tf.cond(last, lambda: summary_part.build(inner, "summary")[0], lambda: tf.constant(b"")))
+            for output in outputs:
+                output.set_shape([])
+            return outputs
 
-        def more(round_: tf.Tensor, finite: tf.Tensor, _: tf.Tensor) -> tf.Tensor:
-            return tf.logical_and(round_ < self._rounds, finite)
+        def more(round_: tf.Tensor, *others: tf.Tensor) -> tf.Tensor:
+            return (
+                tf.logical_and(round_ < self._rounds, others[0]) if step.finite is not None else round_ < self._rounds
+            )
 
+        start = {"rounds": tf.constant(0, tf.int64)}
+        if step.finite is not None:
+            start["finite"] = tf.constant(True)
+        if summary_part is not None:
+            start["summary"] = tf.constant(b"")
         # One iteration at a time, or they race for the variables.
-        rounds, finite, summary = tf.while_loop(
-            more, body, [tf.constant(0, tf.int64), tf.constant(True), tf.constant(b"")], parallel_iterations=1
-        )
-        return {"rounds": rounds, "finite": finite, "summary": summary}
+        outputs = tf.while_loop(more, body, list(start.values()), parallel_iterations=1)
+        return dict(zip(start, outputs if isinstance(outputs, list | tuple) else [outputs], strict=True))
 
 
 def make_stepper(step: Step, every_step: bool) -> Stepper:

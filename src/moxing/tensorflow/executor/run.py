@@ -132,7 +132,7 @@ def _carry_out(
     keeper = checkpoint.Keeper(config.log_dir, seed) if training and config.log_dir else None
     if keeper is not None and source is not None and source.resume:
         keeper.last = source.prefix
-    with open_session(restore, [*step.inputs.initializers, step.ledger.initializer], hooks) as session:
+    with open_session(restore, [*step.inputs.initializers, *step.ledger.initializers], hooks) as session:
         start = stepper.current(session)
         actions: list[Action] = [LogAction(config)]
         if training:

@@ -17,6 +17,11 @@ from moxing.tensorflow.executor.progress import Bar
 from moxing.tensorflow.executor.signals import StopSignal
 from moxing.tensorflow.executor.specs import ModeKeys
 
+#: Steps shorter than this run on the calling thread: handing their small operations between threads costs more than it
+#: gains.
+_SHORT_STEP_SECONDS = 0.001
+_ON_CALLING_THREAD = tf.RunOptions(inter_op_thread_pool=-1)
+
 #: A signal is handled when the loop returns, so one call must not take longer than about this.
 _SECONDS_PER_CALL = 0.5
 
@@ -75,10 +80,12 @@ class Runner:
         done = self._done(before)
         steps = self._steps_at_once(done)
         summarise = self._summaries is not None and self._summaries.due(done + steps)
+        short = self._seconds_per_step is not None and self._seconds_per_step < _SHORT_STEP_SECONDS
+        options = _ON_CALLING_THREAD if short and self._stepper.many else None
         started = time.perf_counter()
         try:
             progress = self._stepper.advance(
-                lambda fetches, feed=None: self._hooks.run(self._session, fetches, feed), steps, summarise
+                lambda fetches, feed=None: self._hooks.run(self._session, fetches, feed, options), steps, summarise
             )
         except tf.errors.OutOfRangeError:
             return self._stepper.current(self._session, ended=True)

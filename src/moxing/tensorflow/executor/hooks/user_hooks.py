@@ -21,14 +21,11 @@ class UserHooks:
 
     def __init__(self, hooks: Sequence[tf.train.SessionRunHook]) -> None:
         self._hooks = list(hooks)
+        #: True when a hook looks at, or feeds, every step.
+        self.want_every_step = any(_overrides(hook, name) for hook in hooks for name in ("before_run", "after_run"))
         self.stop_requested = False
         for hook in self._hooks:
             _check(hook)
-
-    @property
-    def want_every_step(self) -> bool:
-        """True when a hook looks at, or feeds, every step."""
-        return any(_overrides(hook, "before_run") or _overrides(hook, "after_run") for hook in self._hooks)
 
     def begin(self) -> None:
         """Before the session; hooks may still add to the graph."""
@@ -45,13 +42,14 @@ class UserHooks:
         for hook in self._hooks:
             hook.end(session)
 
-    def run(self, session: tf.Session, fetches: Any, feed_dict: dict[Any, Any] | None = None) -> Any:
+    def run(
+        self, session: tf.Session, fetches: Any, feed_dict: dict[Any, Any] | None = None, options: Any = None
+    ) -> Any:
         """`session.run` with every hook's fetches and feeds added; returns the values of `fetches`."""
-        if not self._hooks:
-            return session.run(fetches, feed_dict)
+        if not self.want_every_step:
+            return session.run(fetches, feed_dict, options=options)
         feeds = dict(feed_dict or {})
         wanted: dict[str, Any] = {"moxing": fetches}
-        options: Any = None
         context = tf.train.SessionRunContext(tf.train.SessionRunArgs(fetches, feed_dict), session)
         for index, hook in enumerate(self._hooks):
             request = hook.before_run(context)
