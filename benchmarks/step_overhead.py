@@ -1,11 +1,12 @@
 """What a training step costs beside the alternatives: one run, interleaved rounds, medians.
 
-    python benchmarks/step_overhead.py [--rounds 7] [--steps 2000] [--json FILE]
+    python benchmarks/step_overhead.py [--rounds 7] [--steps 5000] [--json FILE]
 
-Three measurements, each peer in a process of its own that works only while it is its turn:
+In every round every peer runs once, in a process of its own that has the machine to itself: it warms up, then times its
+steps. Three measurements:
 
-* steps: MNIST-sized softmax regression at batch 100 from memory (µs a step);
-* a long step (a convolution network, over 100 ms): what the framework adds;
+* short steps: softmax regression on images of MNIST's size, batch 100, from memory (µs a step);
+* long steps (a convolution network): what the framework adds;
 * start-up (process start to the first step done) and peak memory, against a bare script.
 """
 
@@ -23,79 +24,43 @@ from pathlib import Path
 
 PEERS = Path(__file__).parent / "peers"
 
-
-class Peer:
-    """A process that runs n steps whenever it is told to and says how long they took."""
-
-    def __init__(self, name: str, script: str, *arguments: str) -> None:
-        self.name = name
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONUNBUFFERED": "1"}
-        self._process = subprocess.Popen(
-            [sys.executable, str(PEERS / script), *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
-        self.ready = self._read() == "ready"
-
-    def _read(self) -> str:
-        for line in self._process.stdout:
-            if line.startswith("@"):
-                return line[1:].strip()
-        return ""
-
-    def measure(self) -> float:
-        """Seconds a step, over one round."""
-        self._process.stdin.write("go\n")
-        self._process.stdin.flush()
-        return float(self._read())
-
-    def close(self) -> None:
-        self._process.kill()
-        self._process.wait()
+SHORT = {
+    "bare session.run loop": ["bare.py", "softmax"],
+    "Keras fit": ["keras_fit.py", "1"],
+    "Keras fit, 50 steps per execution": ["keras_fit.py", "50"],
+    "PyTorch loop": ["torch_loop.py"],
+    "mox.run": ["mox.py", "softmax"],
+}
+LONG = {
+    "bare session.run loop": ["bare.py", "convolution"],
+    "mox.run": ["mox.py", "convolution"],
+}
 
 
-def interleaved(peers: list[Peer], rounds: int) -> dict[str, list[float]]:
-    """Seconds a step of every peer, round by round; the first round warms up and is dropped."""
-    times: dict[str, list[float]] = {peer.name: [] for peer in peers}
-    for round_ in range(rounds + 1):
-        for peer in peers:
-            seconds = peer.measure()
-            if round_:
-                times[peer.name].append(seconds)
-    return times
+def seconds_per_step(command: list[str], steps: int) -> float | None:
+    """One peer, once; None where what it needs is not installed."""
+    script, *words = command
+    done = subprocess.run(
+        [sys.executable, str(PEERS / script), *words, f"--steps={steps}"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+    )
+    if "ModuleNotFoundError" in done.stderr:
+        return None
+    done.check_returncode()
+    return float(next(line[1:] for line in done.stdout.splitlines() if line.startswith("@")))
 
 
-def steps(rounds: int, count: int) -> dict[str, list[float]]:
-    """Short steps: every peer on the same regression."""
-    candidates = [
-        ("bare session.run loop", "bare.py", "softmax"),
-        ("Keras fit", "keras_fit.py", "1"),
-        ("Keras fit, 50 steps per execution", "keras_fit.py", "50"),
-        ("PyTorch loop", "torch_loop.py"),
-        ("mox.run", "mox.py", "softmax"),
-    ]
-    peers = [Peer(name, script, *arguments, f"--steps={count}") for name, script, *arguments in candidates]
-    try:
-        return interleaved([peer for peer in peers if peer.ready], rounds)
-    finally:
-        for peer in peers:
-            peer.close()
-
-
-def long_step(rounds: int) -> dict[str, list[float]]:
-    """Steps of over 100 ms."""
-    peers = [
-        Peer("bare session.run loop", "bare.py", "convolution", "--steps=10"),
-        Peer("mox.run", "mox.py", "convolution", "--steps=10"),
-    ]
-    try:
-        return interleaved(peers, rounds)
-    finally:
-        for peer in peers:
-            peer.close()
+def interleaved(peers: dict[str, list[str]], rounds: int, steps: int) -> dict[str, list[float]]:
+    """Seconds a step of every peer, round by round."""
+    times: dict[str, list[float]] = {name: [] for name in peers}
+    for _ in range(rounds):
+        for name, command in peers.items():
+            seconds = seconds_per_step(command, steps)
+            if seconds is not None:
+                times[name].append(seconds)
+    return {name: values for name, values in times.items() if values}
 
 
 def start_up(rounds: int) -> dict[str, dict[str, list[float]]]:
@@ -130,16 +95,16 @@ def table(times: dict[str, list[float]], unit: float, base: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--only", choices=["steps", "long", "start"])
     parser.add_argument("--json", help="also write all figures to this file")
     arguments = parser.parse_args()
     results: dict[str, object] = {"machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores"}
     if arguments.only in (None, "steps"):
-        results["steps"] = steps(arguments.rounds, arguments.steps)
+        results["steps"] = interleaved(SHORT, arguments.rounds, arguments.steps)
         print("Short steps, µs a step\n" + table(results["steps"], 1e6, "bare session.run loop"), flush=True)
     if arguments.only in (None, "long"):
-        results["long"] = long_step(arguments.rounds)
+        results["long"] = interleaved(LONG, arguments.rounds, 40)
         print("\nLong steps, ms a step\n" + table(results["long"], 1e3, "bare session.run loop"), flush=True)
     if arguments.only in (None, "start"):
         results["start"] = start_up(max(3, arguments.rounds // 2))

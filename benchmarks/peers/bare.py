@@ -7,7 +7,7 @@ import time
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 
 import tensorflow.compat.v1 as tf
-from common import arguments, dataset, loss, report_first_step, serve, timed
+from common import arguments, dataset, loss, report, report_first_step
 
 tf.disable_eager_execution()
 (model, *_), count = arguments()
@@ -20,7 +20,7 @@ session = tf.Session()
 session.run([tf.global_variables_initializer(), iterator.initializer])
 
 
-def run_steps(steps: int = count) -> None:
+def run_steps(steps: int) -> None:
     for _ in range(steps):
         session.run([train, value])
 
@@ -31,4 +31,4 @@ if "--once" in sys.argv:
     run_steps(199)
     report_first_step(first_step)
 else:
-    serve(lambda: timed(run_steps, count))
+    report(run_steps, count)

@@ -1,6 +1,7 @@
 """The same regression as a script of 2018, for `moxing run`: start-up and memory."""
 
-# isort: skip_file  (moxing sets switches that TensorFlow reads when it is imported)
+# moxing sets switches that TensorFlow reads when it is imported, so it comes first.
+# isort: skip_file
 
 import logging
 import os

@@ -1,7 +1,7 @@
 """A plain PyTorch loop on tensors in memory."""
 
 import torch
-from common import BATCH, arguments, digits, serve, timed
+from common import BATCH, arguments, digits, report
 
 _, count = arguments()
 x, y = map(torch.from_numpy, digits())
@@ -10,10 +10,12 @@ optimizer = torch.optim.SGD(model.parameters(), 0.5)
 loss_function = torch.nn.CrossEntropyLoss()
 
 
-def run_steps() -> None:
-    order = torch.randperm(len(x))
-    for step in range(count):
-        chosen = order[step * BATCH % len(x) :][:BATCH]
+def run_steps(steps: int) -> None:
+    per_epoch = len(x) // BATCH
+    for step in range(steps):
+        if step % per_epoch == 0:
+            order = torch.randperm(len(x))
+        chosen = order[step % per_epoch * BATCH :][:BATCH]
         loss = loss_function(model(x[chosen]), y[chosen])
         optimizer.zero_grad()
         loss.backward()
@@ -22,4 +24,4 @@ def run_steps() -> None:
             loss.item()
 
 
-serve(lambda: timed(run_steps, count))
+report(run_steps, count)
