@@ -21,7 +21,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "README.zh-CN.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 CHINESE = [page for page in PAGES if "zh-CN" in str(page.relative_to(ROOT))]
 #: Pages that are there in English only, with the reason.
-ENGLISH_ONLY = {"architecture.md": "for contributors", "performance.md": "figures", "CHANGELOG.md": "a log"}
+ENGLISH_ONLY = ["architecture.md"]
 
 
 def english(page):
