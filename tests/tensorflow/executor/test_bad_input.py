@@ -9,36 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from line_problem import line_model, number_input, run, sgd
 
 import moxing.tensorflow as mox
 from moxing.framework.flags import FlagError
 from moxing.tensorflow.executor import NotFiniteError
-
-
-def number_input(mode):
-    return tf.data.Dataset.range(1000).make_one_shot_iterator().get_next()
-
-
-def line_model(inputs, mode):
-    """`w` goes down by 1 a step with `sgd(1.0)`."""
-    w = tf.identity(tf.get_variable("w", shape=[], initializer=tf.zeros_initializer()))
-    return mox.ModelSpec(loss=w, log_info={"w": w}, output_info={"w": w})
-
-
-def sgd(rate: float = 1.0):
-    return lambda: tf.train.GradientDescentOptimizer(rate)
-
-
-def run(mode: Any = "TRAIN", **arguments: Any) -> mox.RunResult:
-    settings = {
-        "input_fn": number_input,
-        "model_fn": line_model,
-        "optimizer_fn": sgd(),
-        "run_mode": mode,
-        "batch_size": 2,
-        "max_number_of_steps": 3,
-    }
-    return mox.run(**{**settings, **arguments})
 
 
 def error_of(kind: type[BaseException], *args: Any, **arguments: Any) -> str:

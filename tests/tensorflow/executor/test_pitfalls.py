@@ -5,37 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import line_problem
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from line_problem import sgd
 
 import moxing.tensorflow as mox
-
-
-def sgd(rate: float = 1.0):
-    return lambda: tf.train.GradientDescentOptimizer(rate)
 
 
 def number_input(mode, **kwargs):
     return tf.data.Dataset.range(8).make_one_shot_iterator().get_next()
 
 
-def line_model(inputs, mode, **kwargs):
-    """`w` goes down by 1 a step with `sgd(1.0)`."""
-    w = tf.identity(tf.get_variable("w", shape=[], initializer=tf.zeros_initializer()))
-    return mox.ModelSpec(loss=w, log_info={"w": w})
-
-
-def run(mode: str = "TRAIN", **arguments: Any) -> mox.RunResult:
-    settings = {
-        "input_fn": number_input,
-        "model_fn": line_model,
-        "optimizer_fn": sgd(),
-        "run_mode": mode,
-        "batch_size": 2,
-        "max_number_of_steps": 3,
-    }
-    return mox.run(**{**settings, **arguments})
+def run(mode: Any = "TRAIN", **arguments: Any) -> mox.RunResult:
+    return line_problem.run(mode, **{"input_fn": number_input, **arguments})
 
 
 def messages(caplog: pytest.LogCaptureFixture) -> list[str]:

@@ -9,9 +9,11 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import line_problem
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from line_problem import sgd
 
 import moxing.tensorflow as mox
 from moxing.tensorflow.executor.hooks import FeedSessionRunHook
@@ -43,10 +45,6 @@ def step_lines(caplog: pytest.LogCaptureFixture) -> list[tuple[int, int, str]]:
     return [(int(match[1]), int(match[2]), match[3]) for match in matches if match]
 
 
-def sgd(rate: float = 1.0):
-    return lambda: tf.train.GradientDescentOptimizer(rate)
-
-
 def numbers(count: int = 8, repeat: bool = False):
     def input_fn(mode, **kwargs):
         dataset = tf.data.Dataset.range(count)
@@ -71,15 +69,7 @@ def line_model(inputs, mode, **kwargs):
 
 
 def run(mode: Any = "TRAIN", **arguments: Any) -> mox.RunResult:
-    settings = {
-        "input_fn": numbers(repeat=True),
-        "model_fn": line_model,
-        "optimizer_fn": sgd(),
-        "run_mode": mode,
-        "batch_size": 2,
-        "max_number_of_steps": 3,
-    }
-    return mox.run(**{**settings, **arguments})
+    return line_problem.run(mode, **{"input_fn": numbers(repeat=True), "model_fn": line_model, **arguments})
 
 
 def saved(directory: Any) -> dict[str, Any]:
