@@ -35,6 +35,7 @@ benchmark: $(INSTALLED)  ## Measure steps, start-up and memory beside the altern
 	$(BIN)/python benchmarks/step_overhead.py
 
 $(INSTALLED): pyproject.toml constraints.txt
+	@echo "Installing TensorFlow and what goes with it into $(VENV); this takes a minute or two."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,test,lint]'
 	@touch $@

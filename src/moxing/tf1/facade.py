@@ -24,6 +24,11 @@ _SERVED: dict[str, str] = {
     **legacy_keras.MODULES,
 }
 
+#: Parts of TensorFlow 1 that today's TensorFlow lacks and that are not served here.
+_GONE = {
+    "estimator": "tf.estimator was taken out of TensorFlow and is not part of this version; mox.run does its work.",
+}
+
 #: Top-level names that are served here.
 HEADS = frozenset(name.partition(".")[0] for name in _SERVED)
 
@@ -65,6 +70,8 @@ class FacadeModule(ModuleType):
             except AttributeError:
                 continue
         own_name = self.__dict__["__name__"]
+        if name in _GONE:
+            raise AttributeError(f"module {own_name!r} has no attribute {name!r}: {_GONE[name]}", name=name)
         near = difflib.get_close_matches(name, dir(self), n=3)
         hint = f" The nearest names: {', '.join(near)}." if near else ""
         raise AttributeError(

@@ -73,7 +73,8 @@ class FlagValues(absl_flags.FlagValues):
             return getattr(absl_flags.FLAGS, name)
         near = difflib.get_close_matches(name, list(self), n=3)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
-        raise AttributeError(f"No flag {name!r} is defined.{hint}", name=name, obj=self)
+        # Without name and obj: from those Python would add a hint of its own.
+        raise AttributeError(f"No flag {name!r} is defined.{hint}")
 
     def __setattr__(self, name: str, value: Any) -> None:  # type: ignore[override]
         self._read_new()

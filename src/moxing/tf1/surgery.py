@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
-from tensorflow.python.framework import ops
 
 #: A constant larger than this is passed into the function instead of being copied into its body.
 _LARGE_CONSTANT_BYTES = 1 << 16
@@ -198,14 +197,3 @@ def _called(node: object) -> list[str]:
             names.append(value.func.name)
         names.extend(function.name for function in value.list.func)
     return names
-
-
-def is_function_graph() -> bool:
-    """True while a function body (of a map, a loop, a cond) is being traced.
-
-    Example:
-      >>> with tf.Graph().as_default():
-      ...     is_function_graph()
-      False
-    """
-    return bool(ops.get_default_graph().building_function)

@@ -496,7 +496,13 @@ def test_checkpoint_path_without_a_checkpoint(mode, tmp_path):
     text = error_of(ValueError, mode, checkpoint_path=tmp_path / "empty")
     assert holds(text, "checkpoint_path", str(tmp_path / "empty"), "holds no checkpoint")
     text = error_of(ValueError, mode, checkpoint_path=tmp_path / "model.ckpt-7")
-    assert holds(text, "checkpoint_path", "model.ckpt-7", "no such checkpoint", "directory or a prefix")
+    assert holds(
+        text,
+        "checkpoint_path",
+        "model.ckpt-7",
+        "no such checkpoint",
+        "directory of a training, or a checkpoint's prefix",
+    )
 
 
 def test_checkpoint_path_to_something_else(tmp_path):

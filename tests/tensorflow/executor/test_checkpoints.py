@@ -208,6 +208,14 @@ def test_warm_start_takes_the_step_too_and_lacks_may_be(tmp_path, caplog):
     assert "5 variables restored, 0 skipped by patterns, 10 missing there" in caplog.text
 
 
+def test_patterns_that_leave_an_evaluation_untrained_are_told(tmp_path, caplog):
+    train(tmp_path, 2)
+    mox.set_flag("checkpoint_exclude_patterns", "logits,logitz")
+    evaluate(tmp_path)
+    assert "leave 2 variables at their initial values, untrained: logits/kernel, logits/bias." in caplog.text
+    assert "The checkpoint pattern 'logitz' matches no variable of the model." in caplog.text
+
+
 def test_include_patterns(tmp_path):
     train(tmp_path / "first", 5)
     mox.set_flag("checkpoint_include_patterns", "^hidden/")

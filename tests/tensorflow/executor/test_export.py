@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from digits_model import FEATURES, evaluate, input_fn, model_fn, train
+from digits_model import FEATURES, evaluate, input_fn, model_fn, train, weights
 
 import moxing.tensorflow as mox
 from moxing.tensorflow.executor import export
@@ -179,6 +179,15 @@ def test_a_loaded_model_that_computes_something_else_is_not_named(tmp_path, monk
     assert not (tmp_path / "1").exists()
     assert not [name for name in tmp_path.iterdir() if name.name.startswith(".export")]
     assert (tmp_path / "model.ckpt-2.index").exists()
+
+
+def test_patterns_of_a_warm_start_do_not_touch_the_export(tmp_path):
+    train(tmp_path / "first", 2)
+    mox.set_flag("checkpoint_exclude_patterns", "logits,global_step,Adam,_power")
+    result = train(tmp_path / "second", 3, checkpoint_path=str(tmp_path / "first"), export_model=True)
+    trained, exported = weights(result.checkpoint_path), weights(f"{result.export_path}/variables/variables")
+    for name in ("hidden/kernel", "logits/kernel", "logits/bias"):
+        np.testing.assert_array_equal(exported[name], trained[name], err_msg=name)
 
 
 def test_needs_a_log_dir():

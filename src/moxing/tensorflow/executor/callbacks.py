@@ -36,13 +36,17 @@ def call_with_mode(name: str, function: Callable[..., Any], mode: ModeKeys, *fir
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # built in C, says nothing of its parameters
         return function(*first, mode)
+    expected = ", ".join([*(["inputs"] if first else []), "mode", "**kwargs"])
+    given = ", ".join(str(parameter) for parameter in parameters.values())
     for mode_name in _MODE_NAMES:
         if mode_name in parameters:
+            try:
+                inspect.signature(function).bind(*first, **{mode_name: mode})
+            except TypeError as error:
+                raise TypeError(f"{name} is declared as ({given}): {error}; declare it as ({expected}).") from None
             return function(*first, **{mode_name: mode})
     positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     varargs = any(p.kind == p.VAR_POSITIONAL for p in parameters.values())
     if varargs or len(positional) > len(first):
         return function(*first, mode)
-    expected = ", ".join([*(["inputs"] if first else []), "mode", "**kwargs"])
-    given = ", ".join(str(p) for p in parameters.values())
     raise TypeError(f"{name} is declared as ({given}) and takes no mode; declare it as ({expected}).")

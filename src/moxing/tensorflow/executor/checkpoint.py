@@ -89,7 +89,10 @@ def named(path: str) -> Source:
     if path.endswith((".index", ".meta")) or ".data-" in path:
         prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", path)
     if not (os.path.exists(f"{prefix}.index") or os.path.isfile(str(prefix))):
-        raise ValueError(f"checkpoint_path={path!r}: there is no such checkpoint; give a directory or a prefix.")
+        raise ValueError(
+            f"checkpoint_path={path!r}: there is no such directory and no such checkpoint. Give the directory of a "
+            "training, or a checkpoint's prefix such as log/model.ckpt-100."
+        )
     try:
         reader = tf.train.NewCheckpointReader(prefix)
     except _UNREADABLE as error:

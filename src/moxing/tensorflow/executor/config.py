@@ -151,6 +151,11 @@ def _optimizer_fns(optimizer_fn: Any) -> list[Callable[..., Any]]:
                 f"mox.run(optimizer_fn=...): '{kind}' object is not callable. optimizer_fn is a function that returns "
                 f"the optimizer, because it is built inside the run's own graph: optimizer_fn=lambda: {kind}(...)."
             )
+        if isinstance(candidate, str):
+            raise TypeError(
+                f"mox.run(optimizer_fn={candidate!r}): expected a function, got a str; mox.get_optimizer_fn({candidate!r}, "
+                "learning_rate=0.01) gives one."
+            )
         require_callable("optimizer_fn", candidate)
     return candidates
 

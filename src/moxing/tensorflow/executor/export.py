@@ -83,7 +83,8 @@ def _export_compared(
 @contextmanager
 def _restored_session(source: checkpoint.Source) -> Iterator[tf.Session]:
     """A session of the current graph with the checkpoint's variables."""
-    restore = make_restore(source, training=False) if tf.global_variables() else None
+    # The run's own checkpoint, all of it: the patterns were for the one it began with.
+    restore = make_restore(source, training=False, with_patterns=False) if tf.global_variables() else None
     with open_session(restore, [], UserHooks([])) as session:
         yield session
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -35,19 +34,19 @@ def choose_source(config: RunConfig) -> checkpoint.Source | None:
     )
 
 
-def make_restore(source: checkpoint.Source, training: bool) -> Restore:
+def make_restore(source: checkpoint.Source, training: bool, with_patterns: bool = True) -> Restore:
     """A function that loads the variables of the current graph from `source`.
 
     Resuming takes every variable. A warm start takes those that the checkpoint patterns leave in, and in TRAIN starts
     the ones that the checkpoint lacks from their initial values.
+
+    Args:
+      source: the checkpoint.
+      training: true in TRAIN.
+      with_patterns: false takes every variable, whatever the patterns say.
     """
     variables = tf.global_variables()
-    if source.resume:
-        chosen, skipped = variables, []
-    else:
-        include, exclude = patterns("checkpoint_include_patterns"), patterns("checkpoint_exclude_patterns")
-        chosen = [variable for variable in variables if selected(saved_name(variable), include, exclude)]
-        skipped = [variable for variable in variables if variable not in _Identity(chosen)]
+    chosen, skipped = _sorted_by_patterns(variables) if with_patterns and not source.resume else (variables, [])
     missing = [variable for variable in chosen if saved_name(variable) not in source.shapes]
     # An evaluation may lack the counter: checkpoints made by other tools have none.
     needed = [variable for variable in missing if saved_name(variable) != "global_step"]
@@ -55,8 +54,8 @@ def make_restore(source: checkpoint.Source, training: bool) -> Restore:
         raise ValueError(_missing_message(source, needed, training))
     present = [variable for variable in chosen if saved_name(variable) in source.shapes]
     _check_shapes(source, present)
-    if not source.resume:
-        _report(source, present, skipped, missing)
+    if not source.resume and with_patterns:
+        _report(source, present, skipped, missing, training)
     saver = tf.train.Saver(present) if present else None
 
     def restore(session: tf.Session) -> None:
@@ -66,14 +65,18 @@ def make_restore(source: checkpoint.Source, training: bool) -> Restore:
     return restore
 
 
-class _Identity:
-    """Membership by identity: comparing variables with == builds graph operations."""
-
-    def __init__(self, variables: Sequence[tf.Variable]) -> None:
-        self._ids = {id(variable) for variable in variables}
-
-    def __contains__(self, variable: Any) -> bool:
-        return id(variable) in self._ids
+def _sorted_by_patterns(variables: Sequence[tf.Variable]) -> tuple[list[tf.Variable], list[tf.Variable]]:
+    """The variables that the checkpoint patterns leave in, and those they leave out."""
+    include, exclude = patterns("checkpoint_include_patterns"), patterns("checkpoint_exclude_patterns")
+    names = [saved_name(variable) for variable in variables]
+    for pattern in (*include, *exclude):
+        if not any(pattern.search(name) for name in names):
+            tf.logging.warning("The checkpoint pattern %r matches no variable of the model.", pattern.pattern)
+    chosen: list[tf.Variable] = []
+    skipped: list[tf.Variable] = []
+    for variable, name in zip(variables, names, strict=True):
+        (chosen if selected(name, include, exclude) else skipped).append(variable)
+    return chosen, skipped
 
 
 def _missing_message(source: checkpoint.Source, missing: Sequence[tf.Variable], training: bool) -> str:
@@ -111,6 +114,7 @@ def _report(
     restored: Sequence[tf.Variable],
     skipped: Sequence[tf.Variable],
     missing: Sequence[tf.Variable],
+    training: bool,
 ) -> None:
     tf.logging.info(
         "From %s: %d variables restored, %d skipped by patterns, %d missing there.",
@@ -119,5 +123,11 @@ def _report(
         len(skipped),
         len(missing),
     )
+    if skipped and not training:
+        tf.logging.warning(
+            "The checkpoint patterns leave %d variables at their initial values, untrained: %s.",
+            len(skipped),
+            ", ".join(saved_name(variable) for variable in skipped[:8]),
+        )
     for word, variables in (("restored", restored), ("skipped", skipped), ("missing", missing)):
         tf.logging.debug("%s: %s", word, ", ".join(saved_name(variable) for variable in variables) or "none")

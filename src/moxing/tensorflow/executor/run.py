@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -134,16 +134,7 @@ def _carry_out(
         keeper.last = source.prefix
     with open_session(restore, [*step.inputs.initializers, *step.ledger.initializers], hooks) as session:
         start = stepper.current(session)
-        actions: list[Action] = [LogAction(config)]
-        if training:
-            actions.append(RateAction())
-        if step.summary is not None:
-            actions.append(SummaryAction(config))
-        if keeper is not None:
-            resumed = start.global_step if source is not None and source.resume else None
-            saves = SaveAction(config, keeper, session, step.inputs.elements_per_step, skip, resumed)
-            actions.append(saves)
-            saves.save(start.global_step, start)
+        actions = [LogAction(config), *_training_actions(config, source, step, keeper, session, skip, start)]
         _announce(config, source, step, start)
         runner = Runner(config, stepper, session, hooks, actions, fresh_data=skip == 0)
         with progress_bar(config, start.global_step if training else 0) as bar:
@@ -152,6 +143,28 @@ def _carry_out(
     if stop.number is not None:
         _leave(stop, keeper)
     return _result(config, source, step, progress, keeper, batch)
+
+
+def _training_actions(
+    config: RunConfig,
+    source: checkpoint.Source | None,
+    step: Step,
+    keeper: checkpoint.Keeper | None,
+    session: tf.Session,
+    skip: int,
+    start: Progress,
+) -> Iterator[Action]:
+    """What TRAIN does beside the steps; the checkpoint at the start is written here."""
+    if config.mode is not ModeKeys.TRAIN:
+        return
+    yield RateAction()
+    if step.summary is not None:
+        yield SummaryAction(config)
+    if keeper is not None:
+        resumed = start.global_step if source is not None and source.resume else None
+        saves = SaveAction(config, keeper, session, step.inputs.elements_per_step, skip, resumed)
+        saves.save(start.global_step, start)
+        yield saves
 
 
 def _output_hooks(config: RunConfig, step: Step) -> list[OutputHook]:
@@ -197,8 +210,11 @@ def _probe(session: tf.Session, step: Step) -> Sequence[Any] | None:
 
 
 def _leave(stop: StopSignal, keeper: checkpoint.Keeper | None) -> None:
-    kept = f"saved {keeper.last}" if keeper is not None else "nothing was saved, there is no log_dir"
-    tf.logging.info("Stopped by signal %d: %s.", stop.number, kept)
+    if keeper is None:
+        outcome = "nothing was saved, there is no log_dir."
+    else:
+        outcome = f"saved {keeper.last}. The same command goes on from there."
+    tf.logging.info("Stopped by signal %d: %s", stop.number, outcome)
     raise SystemExit(stop.exit_code)
 
 
