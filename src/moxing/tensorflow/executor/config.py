@@ -153,8 +153,8 @@ def _optimizer_fns(optimizer_fn: Any) -> list[Callable[..., Any]]:
             )
         if isinstance(candidate, str):
             raise TypeError(
-                f"mox.run(optimizer_fn={candidate!r}): expected a function, got a str; mox.get_optimizer_fn({candidate!r}, "
-                "learning_rate=0.01) gives one."
+                f"mox.run(optimizer_fn={candidate!r}): expected a function, got a str; "
+                f"mox.get_optimizer_fn({candidate!r}, learning_rate=0.01) gives one."
             )
         require_callable("optimizer_fn", candidate)
     return candidates
