@@ -137,7 +137,7 @@ def module(name: str) -> ModuleType:
     if name == "tensorflow":
         real = environment.import_tensorflow()
         return FacadeModule(name, [real.compat.v1, real])
-    served = _serving(name)
+    served = legacy_keras.module_name(name, _SERVED)
     base = _import(served, name) if served is not None else _v1_module(name)
     # A package with other served names below it must show those, not its own.
     return FacadeModule(name, [base]) if name in _parents() else base
@@ -157,15 +157,6 @@ def _import_child(parent: ModuleType, name: str, item: str) -> None:
             raise ImportError(f"cannot import name {item!r} from {name!r}: {missing}", name=name) from None
         return
     vars(parent).setdefault(item, value)
-
-
-def _serving(name: str) -> str | None:
-    prefix = name
-    while prefix:
-        if prefix in _SERVED:
-            return _SERVED[prefix] + name[len(prefix) :]
-        prefix = prefix.rpartition(".")[0]
-    return None
 
 
 def _import(target: str, name: str) -> ModuleType:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any
@@ -76,8 +76,8 @@ MODULES: dict[str, str] = {
 }
 
 
-def module_name(name: str) -> str | None:
-    """The module behind an import name of TensorFlow 1, or None if this table does not know it.
+def module_name(name: str, table: Mapping[str, str] = MODULES) -> str | None:
+    """The module behind an import name of TensorFlow 1, or None if the table does not know it.
 
     Example:
       >>> module_name('tensorflow.python.keras.preprocessing.text')
@@ -88,11 +88,11 @@ def module_name(name: str) -> str | None:
       True
     """
     prefix = name
-    while prefix not in MODULES:
+    while prefix not in table:
         prefix, _, _ = prefix.rpartition(".")
         if not prefix:
             return None
-    return MODULES[prefix] + name[len(prefix) :]
+    return table[prefix] + name[len(prefix) :]
 
 
 def install_update_recorder() -> None:

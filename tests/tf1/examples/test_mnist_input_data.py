@@ -14,7 +14,6 @@ import pytest
 from moxing.tf1.examples.tutorials.mnist import idx, input_data
 from moxing.tf1.examples.tutorials.mnist.dataset import DataSet
 
-REAL_DATA = Path(__file__).parents[4] / "shared" / "data" / "mnist"
 TRAIN, TEST = 60, 20
 
 
@@ -219,11 +218,9 @@ def test_fake_data_needs_no_files() -> None:
 
 
 @pytest.mark.realdata
-def test_real_files_load_fast_and_hold_the_known_split() -> None:
-    if not REAL_DATA.is_dir():
-        pytest.skip(f"no MNIST files at {REAL_DATA}")
+def test_real_files_load_fast_and_hold_the_known_split(real_data: Path) -> None:
     start = time.perf_counter()
-    mnist = input_data.read_data_sets(REAL_DATA, one_hot=True)
+    mnist = input_data.read_data_sets(real_data / "mnist", one_hot=True)
     # Generous: 1 s on the slow side, and a busy machine beside it.
     assert time.perf_counter() - start < 6
     assert [part.num_examples for part in mnist] == [55000, 5000, 10000]

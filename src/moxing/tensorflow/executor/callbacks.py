@@ -33,15 +33,16 @@ def call_with_mode(name: str, function: Callable[..., Any], mode: ModeKeys, *fir
       ([1], 'EVAL')
     """
     try:
-        parameters = inspect.signature(function).parameters
+        signature = inspect.signature(function)
     except (TypeError, ValueError):  # built in C, says nothing of its parameters
         return function(*first, mode)
+    parameters = signature.parameters
     expected = ", ".join([*(["inputs"] if first else []), "mode", "**kwargs"])
     given = ", ".join(str(parameter) for parameter in parameters.values())
     for mode_name in _MODE_NAMES:
         if mode_name in parameters:
             try:
-                inspect.signature(function).bind(*first, **{mode_name: mode})
+                signature.bind(*first, **{mode_name: mode})
             except TypeError as error:
                 raise TypeError(f"{name} is declared as ({given}): {error}; declare it as ({expected}).") from None
             return function(*first, **{mode_name: mode})

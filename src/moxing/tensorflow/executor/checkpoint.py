@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework import file
 from moxing.framework.flags import FLAGS
 
 _PREFIX = "model.ckpt"
@@ -50,13 +51,6 @@ class Source:
     shapes: Mapping[str, Sequence[int]]
     resume: bool = False
     position: Position = Position()
-
-    @property
-    def global_step(self) -> int:
-        """The step at which it was written; 0 where it does not say."""
-        if "global_step" not in self.shapes:
-            return 0
-        return int(tf.train.NewCheckpointReader(self.prefix).get_tensor("global_step"))
 
 
 def newest(log_dir: str) -> Source | None:
@@ -147,7 +141,7 @@ class Keeper:
         prefix = str(
             self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
         )
-        write_atomically(prefix + _POSITION_SUFFIX, json.dumps({"format": 1, **asdict(Position(elements, self._seed))}))
+        file.write(prefix + _POSITION_SUFFIX, json.dumps({"format": 1, **asdict(Position(elements, self._seed))}))
         kept = [*(path for path in self._kept if path != prefix), prefix]
         old, self._kept = kept[: -self._most], kept[-self._most :]
         _commit(self._log_dir, self._kept)
@@ -161,7 +155,7 @@ def _commit(log_dir: str, prefixes: Sequence[str]) -> None:
     """Writes the `checkpoint` file, oldest first; names are relative, so that the directory can be moved."""
     names = [os.path.basename(prefix) for prefix in prefixes]
     lines = [f'model_checkpoint_path: "{names[-1]}"', *(f'all_model_checkpoint_paths: "{name}"' for name in names)]
-    write_atomically(os.path.join(log_dir, "checkpoint"), "\n".join(lines) + "\n")
+    file.write(os.path.join(log_dir, "checkpoint"), "\n".join(lines) + "\n")
 
 
 def _remove(prefix: str) -> None:
@@ -169,16 +163,6 @@ def _remove(prefix: str) -> None:
     for name in _files(directory):
         if name.startswith(base + "."):
             os.remove(os.path.join(directory, name))
-
-
-def write_atomically(path: str, text: str) -> None:
-    """Writes beside the target, flushes, renames: a reader sees the old file or the new one."""
-    temporary = f"{path}.tmp{os.getpid()}"
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
 
 
 def _files(directory: str) -> list[str]:
@@ -216,8 +200,7 @@ def _read_position(prefix: str) -> Position:
         tf.logging.warning("%s is missing: the run goes on from the start of the data.", path)
         return Position()
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        content = json.loads(file.read(path))
         return Position(elements=int(content["elements"]), seed=content["seed"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         tf.logging.warning("%s cannot be read (%s): the run goes on from the start of the data.", path, error)
