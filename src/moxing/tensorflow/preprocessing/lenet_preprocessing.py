@@ -1,0 +1,46 @@
+"""LeNet's pipeline, as TF-Slim defines it: (x - 128) / 128, the same in training and evaluation.
+
+An image larger than the output gives its middle, a smaller one is surrounded by zeros (before the scaling).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.preprocessing.pictures import Picture
+from moxing.tensorflow.preprocessing.resizing import crop_or_pad
+
+
+@dataclass(frozen=True)
+class LenetPreprocessing:
+    """Crop or pad to the output size, scale to [-1, 1).
+
+    Args:
+      output_height: height of the result.
+      output_width: width of the result.
+
+    Example:
+      >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     picture = DecodedPicture(tf.fill([2, 2, 1], 192.0))
+      ...     print(session.run(LenetPreprocessing(2, 2).evaluate(picture))[0, 0])
+      [0.5]
+    """
+
+    output_height: int
+    output_width: int
+
+    channels: ClassVar[int | None] = None
+
+    def train(self, picture: Picture, seed: tf.Tensor) -> tf.Tensor:
+        """The training form of `picture`: the evaluation form, for no part of it is random."""
+        del seed
+        return self.evaluate(picture)
+
+    def evaluate(self, picture: Picture) -> tf.Tensor:
+        """The evaluation form of `picture`."""
+        image = tf.cast(crop_or_pad(picture, self.output_height, self.output_width), tf.float32)
+        return (image - 128.0) / 128.0

@@ -1,0 +1,72 @@
+"""The pipeline of PVANET's pre-training on ImageNet.
+
+Source: Hong et al., "PVANet: Lightweight Deep Neural Networks for Real-time Object Detection" (arXiv 1611.08588),
+section on training: every image is resized to 256 x 256, whatever its shape, and a patch is cut out at a random place.
+The paper's patch is 192 x 192; here it has the output size, by default the 224 x 224 of the other networks.
+The paper says nothing of the rest, which is ours: half of the training patches are mirrored, evaluation takes the
+middle, and the ImageNet means (123.68, 116.78, 103.94) are subtracted as in the VGG pipeline.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.preprocessing import randomness
+from moxing.tensorflow.preprocessing.pictures import Picture
+from moxing.tensorflow.preprocessing.resizing import resize_and_crop
+from moxing.tensorflow.preprocessing.vgg_preprocessing import CHANNEL_MEANS
+
+
+@dataclass(frozen=True)
+class PvanetPreprocessing:
+    """Resize to a square, crop at random (training) or in the middle (evaluation), mirror, subtract means.
+
+    Args:
+      output_height: height of the result.
+      output_width: width of the result.
+      resize_side: height and width of the square.
+
+    Example:
+      >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture
+      >>> with tf.Graph().as_default():
+      ...     PvanetPreprocessing(192, 192).evaluate(DecodedPicture(tf.zeros([300, 400, 3]))).shape
+      TensorShape([192, 192, 3])
+    """
+
+    output_height: int
+    output_width: int
+    resize_side: int = 256
+
+    channels: ClassVar[int | None] = 3
+
+    def __post_init__(self) -> None:
+        for argument in ("output_height", "output_width"):
+            if getattr(self, argument) > self.resize_side:
+                raise ValueError(
+                    f"{argument}={getattr(self, argument)} is more than resize_side={self.resize_side}, the length to "
+                    "which both sides of an image are resized before the crop: ask for a smaller output or pass "
+                    f"resize_side={getattr(self, argument)} or more."
+                )
+
+    def train(self, picture: Picture, seed: tf.Tensor) -> tf.Tensor:
+        """The training form of `picture`."""
+        for_top, for_left, for_mirror = randomness.split(seed, 3)
+        top = randomness.integer(for_top, 0, self.resize_side - self.output_height)
+        left = randomness.integer(for_left, 0, self.resize_side - self.output_width)
+        picture = picture.shrunk(self.resize_side, self.resize_side)
+        return self._cut(picture, top, left, randomness.coin(for_mirror))
+
+    def evaluate(self, picture: Picture) -> tf.Tensor:
+        """The evaluation form of `picture`."""
+        top, left = (self.resize_side - self.output_height) // 2, (self.resize_side - self.output_width) // 2
+        return self._cut(picture, top, left)
+
+    def _cut(
+        self, picture: Picture, top: tf.Tensor | int, left: tf.Tensor | int, mirrored: tf.Tensor | None = None
+    ) -> tf.Tensor:
+        resized = (self.resize_side, self.resize_side)
+        size = (self.output_height, self.output_width)
+        return resize_and_crop(picture, resized, (top, left), size, mirrored) - CHANNEL_MEANS

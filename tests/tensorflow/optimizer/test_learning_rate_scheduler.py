@@ -1,0 +1,96 @@
+"""`piecewise_lr`, step by step and at its corners."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.optimizer.learning_rate_scheduler import piecewise_lr
+
+
+def rates(strategy, steps, num_samples=100, global_batch_size=10) -> np.ndarray:
+    with tf.Graph().as_default(), tf.Session() as session:
+        rate = piecewise_lr(strategy, num_samples, global_batch_size)
+        assert rate.dtype == tf.float32 and rate.shape == []
+        chosen = tf.placeholder(tf.int64, [])
+        set_step = tf.train.get_global_step().assign(chosen).op
+        seen = []
+        for step in steps:
+            session.run(set_step, {chosen: step})
+            seen.append(session.run(rate))
+        return np.array(seen)
+
+
+# Ten steps are an epoch.
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ("1:0.1,2:0.01", {0: 0.1, 9: 0.1, 10: 0.01, 19: 0.01, 20: 0.01, 10**9: 0.01}),
+        ("2:0.1->0.5,3:0.2", {0: 0.1, 5: 0.2, 10: 0.3, 19: 0.48, 20: 0.2, 30: 0.2}),
+        ("1:0.3,3:0.1=>0.001", {9: 0.3, 10: 0.1, 20: 0.01, 30: 0.001, 500: 0.001}),
+        ("4:1->0", {0: 1.0, 20: 0.5, 40: 0.0, 41: 0.0}),
+        ("0.5:1,1.5:2,2:3->4", {4: 1.0, 5: 2.0, 14: 2.0, 15: 3.0, 20: 4.0}),
+        (" 1 : 0.1 , 2 : 0.2 -> 0.4 ", {0: 0.1, 15: 0.3}),
+        ("0.002", {0: 0.002, 10**6: 0.002}),
+        (0.002, {0: 0.002, 77: 0.002}),
+        ("10:1e-3", {0: 0.001, 200: 0.001}),
+    ],
+)
+def test_rates(strategy, expected):
+    np.testing.assert_allclose(rates(strategy, list(expected)), list(expected.values()), rtol=1e-6, atol=1e-12)
+
+
+def test_stages_end_at_the_exact_step():
+    # 1,281,167 images in batches of 1,024: epoch 30 lies between two steps; 90 epochs of 100 in batches of 3 do not.
+    steps = 30 * 1281167 / 1024
+    assert rates("30:1,60:2", [int(steps), int(steps) + 1], 1281167, 1024).tolist() == [1, 2]
+    assert rates("90:1,95:2", [2999, 3000], 100, 3).tolist() == [1, 2]
+    assert rates("0.1:1,0.3:2,1:3", [0, 1, 2, 3]).tolist() == [1, 2, 2, 3]
+
+
+@pytest.mark.parametrize("use_resource", [True, False])
+def test_follows_the_training(use_resource):
+    with tf.Graph().as_default(), tf.variable_scope("", use_resource=use_resource), tf.Session() as session:
+        optimizer = tf.train.GradientDescentOptimizer(piecewise_lr("1:0.5,2:0.25", num_samples=4, global_batch_size=2))
+        weight = tf.get_variable("w", initializer=0.0)
+        step = optimizer.minimize(-weight, global_step=tf.train.get_global_step())
+        session.run(tf.global_variables_initializer())
+        seen = []
+        for _ in range(4):
+            session.run(step)
+            seen.append(float(session.run(weight)))
+    assert seen == [0.5, 1.0, 1.25, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "message"),
+    [
+        ("", r"wrong piece ''.*EPOCH:RATE"),
+        ("fast", "wrong piece 'fast'"),
+        ("0.1->0.2", "wrong piece '0.1->0.2'"),
+        ("1:0.1,0.01", "wrong piece '0.01'"),
+        ("1:0.1,", "wrong piece ''"),
+        ("1:0.1,x:0.2", "wrong piece 'x:0.2'"),
+        ("1:0.1:0.2", "wrong piece '1:0.1:0.2'"),
+        ("1:0.1->0.2->0.3", "wrong piece '1:0.1->0.2->0.3'"),
+        ("1:0.1,1:0.2", "wrong piece '1:0.2': epochs must rise, and this stage would begin at epoch 1"),
+        ("0:0.1", "wrong piece '0:0.1': epochs must rise"),
+        ("1:-0.1", "wrong piece '1:-0.1': numbers must be finite and not negative"),
+        ("1:nan", "wrong piece '1:nan'"),
+        ("inf:0.1", "wrong piece 'inf:0.1'"),
+        ("1:0.1=>0", "wrong piece '1:0.1=>0': an exponential stage needs rates above 0"),
+    ],
+)
+def test_malformed_strategies(strategy, message):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
+        piecewise_lr(strategy, 100, 10)
+
+
+@pytest.mark.parametrize("value", [0, -1, None, "100", float("nan")])
+def test_bad_counts(value):
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="num_samples=.*expected a positive number"):
+            piecewise_lr("1:0.1", value, 10)
+        with pytest.raises(ValueError, match="global_batch_size="):
+            piecewise_lr("1:0.1", 100, value)
