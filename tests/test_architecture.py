@@ -19,7 +19,8 @@ LAYERS = [
     ("moxing._version",),
     ("moxing.framework",),
     ("moxing.tf1",),
-    ("moxing.tensorflow.utils", "moxing.tensorflow.optimizer"),
+    ("moxing.tensorflow.utils", "moxing.tensorflow.optimizer", "moxing.tensorflow.preprocessing"),
+    ("moxing.tensorflow.datasets",),
     ("moxing.tensorflow.parallel", "moxing.tensorflow.cluster"),
     ("moxing.tensorflow.executor",),
     ("moxing.tensorflow",),
@@ -97,7 +98,10 @@ def test_import_moxing_is_light():
 PUBLIC = [
     *("AggregativeSessionRunHook", "ExportKeys", "ExportSpec", "InputSpec", "ModeKeys", "ModelSpec", "OptimizerKeys"),
     *("RunResult", "__version__", "file", "get_collection", "get_flag", "get_optimizer_fn", "run", "set_flag"),
-    "var_scope",
+    *("AsyncRawGenerator", "ImageClassificationRawDataset", "ImageClassificationRawMetadata"),
+    *("ImageClassificationTFRecordDataset", "ImageClassificationTFRecordMetadata"),
+    *("MultilabelClassificationRawDataset", "MultilabelClassificationRawMetadata", "PreprocessingKeys"),
+    *("get_data_augmentation_fn", "get_dataset", "get_dataset_meta", "get_tfrecord", "var_scope"),
 ]
 
 

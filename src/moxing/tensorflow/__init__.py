@@ -11,6 +11,18 @@ _environment.import_tensorflow()
 from moxing._version import __version__
 from moxing.framework import file
 from moxing.tensorflow import start_up as _start_up
+from moxing.tensorflow.datasets import (
+    AsyncRawGenerator,
+    ImageClassificationRawDataset,
+    ImageClassificationRawMetadata,
+    ImageClassificationTFRecordDataset,
+    ImageClassificationTFRecordMetadata,
+    MultilabelClassificationRawDataset,
+    MultilabelClassificationRawMetadata,
+    get_dataset,
+    get_dataset_meta,
+    get_tfrecord,
+)
 from moxing.tensorflow.executor import (
     AggregativeSessionRunHook,
     ExportKeys,
@@ -26,23 +38,36 @@ from moxing.tensorflow.executor import (
     var_scope,
 )
 from moxing.tensorflow.optimizer import OptimizerKeys, get_optimizer_fn
+from moxing.tensorflow.preprocessing import PreprocessingKeys, get_data_augmentation_fn
 
 _start_up.announce(__version__)
 
 __all__ = [
     "AggregativeSessionRunHook",
+    "AsyncRawGenerator",
     "ExportKeys",
     "ExportSpec",
+    "ImageClassificationRawDataset",
+    "ImageClassificationRawMetadata",
+    "ImageClassificationTFRecordDataset",
+    "ImageClassificationTFRecordMetadata",
     "InputSpec",
     "ModeKeys",
     "ModelSpec",
+    "MultilabelClassificationRawDataset",
+    "MultilabelClassificationRawMetadata",
     "OptimizerKeys",
+    "PreprocessingKeys",
     "RunResult",
     "__version__",
     "file",
     "get_collection",
+    "get_data_augmentation_fn",
+    "get_dataset",
+    "get_dataset_meta",
     "get_flag",
     "get_optimizer_fn",
+    "get_tfrecord",
     "run",
     "set_flag",
     "var_scope",
@@ -50,12 +75,6 @@ __all__ = [
 
 #: Names of the original that this version does not have, by the part they belong to.
 _NOT_YET = {
-    "ready-made data sets": (
-        "ImageClassificationRawMetadata", "ImageClassificationRawDataset", "ImageClassificationTFRecordMetadata",
-        "ImageClassificationTFRecordDataset", "MultilabelClassificationRawMetadata",
-        "MultilabelClassificationRawDataset", "AsyncRawGenerator", "get_tfrecord", "get_dataset", "get_dataset_meta",
-    ),
-    "data augmentation": ("get_data_augmentation_fn", "PreprocessingKeys"),
     "the model zoo": ("get_model_fn", "get_model_meta", "NetworkKeys"),
     "optimizer wrappers": ("get_optimizer_wrapper_fn",),
     "evaluation inside training": ("LogEvaluationMetricHook", "EarlyStoppingHook", "PlateauLREarlyStoppingHook"),

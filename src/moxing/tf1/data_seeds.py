@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 from tensorflow.python.data.util import random_seed
+
+#: The seed of the run whose input is being built.
+_run_seed: ContextVar[int | None] = ContextVar("moxing_run_seed", default=None)
+
+_SEEDED_DATASETS = ("moxing/seeded_datasets",)
 
 
 @contextmanager
@@ -36,7 +43,29 @@ def data_seeds(seed: int) -> Iterator[None]:
         return tf.constant(seed, tf.int64), tf.constant(given, tf.int64)
 
     random_seed.get_seed = get_seed
+    token = _run_seed.set(seed)
     try:
         yield
     finally:
         random_seed.get_seed = original
+        _run_seed.reset(token)
+
+
+def dataset_seed() -> tuple[int, int]:
+    """The seed for the next data set of ours in this graph: from the script's graph seed, else from the run's.
+
+    Outside a run and without a graph seed it is a new one every time.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     tf.set_random_seed(3)
+      ...     dataset_seed(), dataset_seed()
+      ((3, 1), (3, 2))
+    """
+    graph = tf.get_default_graph()
+    graph.add_to_collection(_SEEDED_DATASETS, True)
+    number = len(graph.get_collection_ref(_SEEDED_DATASETS))
+    seed = graph.seed if graph.seed is not None else _run_seed.get()
+    if seed is None:
+        seed = random.SystemRandom().randrange(1, 2**31)
+    return int(seed) % 2**31, number

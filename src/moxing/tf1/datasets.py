@@ -25,6 +25,17 @@ _KEEPS_LENGTH = (
 )
 
 
+def handle(dataset: Any) -> tf.Tensor:
+    """The tensor that stands for a data set in its graph; a data set in another wrapping has the same.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     handle(tf.data.Dataset.range(3)).dtype
+      tf.variant
+    """
+    return dataset._variant_tensor
+
+
 def is_endless(dataset: Any) -> bool:
     """True when a data set certainly has no end, so that it has no last, short batch.
 
@@ -34,7 +45,7 @@ def is_endless(dataset: Any) -> bool:
       ...     is_endless(numbers), is_endless(numbers.repeat().shuffle(2).batch(2))
       (False, True)
     """
-    return _endless(dataset._variant_tensor.op)
+    return _endless(handle(dataset).op)
 
 
 def _endless(op: tf.Operation) -> bool:

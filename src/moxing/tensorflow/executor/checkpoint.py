@@ -29,11 +29,16 @@ class Position:
 
     Attributes:
       elements: elements of the data that are used up; 0 also after the end of the data (the next run starts over).
+      samples: for each data set of ours, the sample to go on with.
       seed: the run's random seed, which decides the order of shuffled data.
     """
 
     elements: int = 0
     seed: int | None = None
+    samples: tuple[int, ...] = ()
+
+
+START = Position()
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class Source:
     prefix: str
     shapes: Mapping[str, Sequence[int]]
     resume: bool = False
-    position: Position = Position()
+    position: Position = START
 
 
 def newest(log_dir: str) -> Source | None:
@@ -134,14 +139,15 @@ class Keeper:
         self._kept = list(reversed(_listed(log_dir)))
         self.last: str | None = None
 
-    def save(self, session: tf.Session, global_step: int, elements: int) -> str:
+    def save(self, session: tf.Session, global_step: int, elements: int, samples: Sequence[int] = ()) -> str:
         """Writes a checkpoint; it counts only when everything of it is on the disk."""
         base = os.path.join(self._log_dir, _PREFIX)
         tf.logging.info("Saving checkpoints for %d into %s.", global_step, base)
         prefix = str(
             self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
         )
-        file.write(prefix + _POSITION_SUFFIX, json.dumps({"format": 1, **asdict(Position(elements, self._seed))}))
+        position = Position(elements, self._seed, tuple(samples))
+        file.write(prefix + _POSITION_SUFFIX, json.dumps({"format": 1, **asdict(position)}))
         kept = [*(path for path in self._kept if path != prefix), prefix]
         old, self._kept = kept[: -self._most], kept[-self._most :]
         _commit(self._log_dir, self._kept)
@@ -201,7 +207,8 @@ def _read_position(prefix: str) -> Position:
         return Position()
     try:
         content = json.loads(file.read(path))
-        return Position(elements=int(content["elements"]), seed=content["seed"])
+        samples = tuple(int(sample) for sample in content.get("samples", ()))
+        return Position(elements=int(content["elements"]), seed=content["seed"], samples=samples)
     except (OSError, ValueError, KeyError, TypeError) as error:
         tf.logging.warning("%s cannot be read (%s): the run goes on from the start of the data.", path, error)
         return Position()

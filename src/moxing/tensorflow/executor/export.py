@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.datasets.raw.labels import write_labels
 from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
@@ -37,7 +38,13 @@ def check_version(log_dir: str, spec: ExportSpec | None) -> None:
         _target(log_dir, spec)
 
 
-def export_model(config: RunConfig, inputs: Inputs, source: checkpoint.Source, batch: Sequence[Any] | None) -> str:
+def export_model(
+    config: RunConfig,
+    inputs: Inputs,
+    source: checkpoint.Source,
+    batch: Sequence[Any] | None,
+    labels: Mapping[int, str] | None = None,
+) -> str:
     """Exports the model with the variables of `source` into `log_dir`; returns the directory.
 
     Args:
@@ -45,16 +52,22 @@ def export_model(config: RunConfig, inputs: Inputs, source: checkpoint.Source, b
       inputs: the input of the run's graph, for shapes and types.
       source: the checkpoint.
       batch: values for the inputs to compare the exported model with; None where no batch could be had.
+      labels: the names of the classes, to travel with the model.
     """
     log_dir = str(config.log_dir)
     with quiet_tensorflow():
-        target = _export_compared(config, log_dir, inputs, source, batch)
+        target = _export_compared(config, log_dir, inputs, source, batch, labels)
     tf.logging.info("SavedModel written to: %s", os.path.join(target, "saved_model.pb"))
     return target
 
 
 def _export_compared(
-    config: RunConfig, log_dir: str, inputs: Inputs, source: checkpoint.Source, batch: Sequence[Any] | None
+    config: RunConfig,
+    log_dir: str,
+    inputs: Inputs,
+    source: checkpoint.Source,
+    batch: Sequence[Any] | None,
+    labels: Mapping[int, str] | None,
 ) -> str:
     with run_graph(tf.Graph()):
         placeholders = _placeholders(config, inputs)
@@ -72,6 +85,10 @@ def _export_compared(
         if values is not None:
             _compare_loaded(temporary, values)
             _compare_evaluation(config, inputs, source, batch, values)
+        if labels is not None:
+            # TensorFlow's place for files that servers and clients read and the graph does not.
+            os.makedirs(os.path.join(temporary, "assets.extra"))
+            write_labels(os.path.join(temporary, "assets.extra", "labels.txt"), labels)
         _sync_tree(temporary)
         os.rename(temporary, target)
     except BaseException:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.executor.checkpoint import Position
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.inputs import Inputs, build_inputs
 from moxing.tensorflow.executor.ledger import Ledger
@@ -39,17 +40,17 @@ class Step:
     summary: tf.Tensor | None
 
 
-def build_step(config: RunConfig, skip: int, seed: int) -> Step:
+def build_step(config: RunConfig, position: Position, seed: int) -> Step:
     """Builds the step of `config` in the current graph.
 
     Args:
       config: the run.
-      skip: elements of the data that an earlier run has used.
+      position: where in the data to begin.
       seed: decides the order of shuffled data, unless the script does.
     """
     global_step = tf.train.get_or_create_global_step()
     with data_seeds(seed):
-        inputs = build_inputs(config, config.mode, skip, with_probe=config.export)
+        inputs = build_inputs(config, config.mode, position, with_probe=config.export)
     strategy = SingleDevice()
     with tf.device(strategy.device):
         model = build_model(config, config.mode, inputs.for_model())

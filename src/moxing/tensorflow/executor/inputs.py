@@ -13,7 +13,9 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
+from moxing.tensorflow.datasets.sample_source import Resumable, source_of
 from moxing.tensorflow.executor.callbacks import call_with_mode
+from moxing.tensorflow.executor.checkpoint import START, Position
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.specs import ModeKeys
 from moxing.tensorflow.executor.structures import InputStructure, Leaf
@@ -34,6 +36,8 @@ class Inputs:
       initializers: to be run before the first step.
       elements_per_step: elements of the user's data that one step takes; 0 where that cannot be known.
       probe: one batch from an iterator of its own, for a look at the data outside the steps.
+      begun_at: elements that earlier runs had used.
+      sources: the data sets of ours among it, each with the sample it begins with and its elements per element.
     """
 
     structure: InputStructure
@@ -41,6 +45,14 @@ class Inputs:
     initializers: list[tf.Operation] = field(default_factory=list)
     elements_per_step: int = 0
     probe: Probe | None = None
+    begun_at: int = 0
+    sources: list[tuple[Resumable, int, int]] = field(default_factory=list)
+
+    def place_after(self, steps: int) -> tuple[int, list[int]]:
+        """The place in the data after `steps` steps: elements used, and for each data set of ours the next sample."""
+        used = steps * self.elements_per_step
+        samples = [source.position_after(start, used * group) for source, start, group in self.sources]
+        return self.begun_at + used, samples
 
     def for_model(self) -> Any:
         """The batch, arranged for `model_fn`."""
@@ -68,13 +80,13 @@ class Probe:
     tensors: list[Leaf]
 
 
-def build_inputs(config: RunConfig, mode: ModeKeys, skip: int = 0, with_probe: bool = False) -> Inputs:
+def build_inputs(config: RunConfig, mode: ModeKeys, position: Position = START, with_probe: bool = False) -> Inputs:
     """Calls `input_fn` and builds the input in the current graph.
 
     Args:
       config: the run.
       mode: the mode `input_fn` is called with.
-      skip: how many elements of the data an earlier run has already used.
+      position: where in the data to begin.
       with_probe: also make an iterator for `Inputs.probe`.
     """
     with tf.name_scope("input"), tf.device("/cpu:0"):
@@ -87,12 +99,14 @@ def build_inputs(config: RunConfig, mode: ModeKeys, skip: int = 0, with_probe: b
                 returned = tf.data.make_one_shot_iterator(returned).get_next()
         structure = InputStructure(returned)
         try:
-            dataset = _lift(structure.leaves, iterators, skip)
+            streams = [_Stream(iterator) for iterator in iterators if iterator.elements]
+            starts = _starts(streams, position)
+            dataset = _lift(structure.leaves, streams, starts, position.elements)
         except CannotRebuild as reason:
             tf.logging.debug("The input stays as input_fn built it: %s.", reason)
             return _graph_inputs(config, structure, iterators)
         if config.batches:
-            dataset = _batched(dataset, structure.leaves, config)
+            dataset = _batched(dataset, structure.leaves, config, endless=all(stream.endless for stream in streams))
         dataset = dataset.prefetch(tf.data.experimental.AUTOTUNE)
         iterator = tf.data.make_initializable_iterator(dataset)
         inputs = Inputs(
@@ -100,6 +114,12 @@ def build_inputs(config: RunConfig, mode: ModeKeys, skip: int = 0, with_probe: b
             tensors=tf.nest.flatten(iterator.get_next()),
             initializers=[iterator.initializer],
             elements_per_step=config.batch_size if config.batches and config.batch_size else 1,
+            begun_at=position.elements,
+            sources=[
+                (stream.source, start, stream.group)
+                for stream, start in zip(streams, starts, strict=True)
+                if stream.source is not None
+            ],
         )
         if with_probe:
             probe = tf.data.make_initializable_iterator(dataset.take(1))
@@ -107,21 +127,50 @@ def build_inputs(config: RunConfig, mode: ModeKeys, skip: int = 0, with_probe: b
         return inputs
 
 
-def _lift(leaves: Sequence[Leaf], iterators: Sequence[RecordedIterator], skip: int) -> tf.data.Dataset:
+class _Stream:
+    """One iterator that `input_fn` took elements from."""
+
+    def __init__(self, iterator: RecordedIterator) -> None:
+        self.iterator = iterator
+        self.source = source_of(iterator.dataset)
+        self.group = len(iterator.elements)
+        self.endless = is_endless(iterator.dataset) if self.source is None else self.source.endless
+
+    def dataset(self, start: int) -> tf.data.Dataset:
+        """The data from `start` on, a sample of our own data sets, else an element."""
+        if self.source is not None:
+            dataset = self.source.build(start) if start else self.iterator.dataset
+        else:
+            # Before the user's per-sample work: what is skipped is not decoded.
+            dataset = self.iterator.dataset.skip(start) if start else self.iterator.dataset
+        return _grouped(dataset, self.group)
+
+
+def _starts(streams: Sequence[_Stream], position: Position) -> list[int]:
+    """Where each stream begins."""
+    samples = iter(position.samples)
+    starts = []
+    for stream in streams:
+        elements = position.elements * stream.group
+        if stream.source is None:
+            starts.append(elements)
+        else:
+            starts.append(next(samples, stream.source.position_after(0, elements)))
+    return starts
+
+
+def _lift(leaves: Sequence[Leaf], streams: Sequence[_Stream], starts: Sequence[int], skip: int) -> tf.data.Dataset:
     """The data set of `leaves`: the recorded data sets, mapped by what the user built behind their iterators."""
-    used = [iterator for iterator in iterators if iterator.elements]
+    used = [stream.iterator for stream in streams]
     for iterator in used:
         if iterator.real is not None:
             raise CannotRebuild("a feedable iterator")
     if used:
-        sources = tuple(_grouped(iterator) for iterator in used)
-        source = sources[0] if len(sources) == 1 else tf.data.Dataset.zip(sources)
+        parts = tuple(stream.dataset(start) for stream, start in zip(streams, starts, strict=True))
+        source = parts[0] if len(parts) == 1 else tf.data.Dataset.zip(parts)
         elements = _components([iterator.elements for iterator in used])
     else:
-        source, elements = tf.data.Dataset.range(_ENDLESS), []
-    if skip:
-        # Before the user's per-sample work: what is skipped is not decoded.
-        source = source.skip(skip)
+        source, elements = tf.data.Dataset.range(_ENDLESS).skip(skip), []
     targets = _components(leaves)
     part = Part(targets, inputs=elements, forbidden=_keeps_out_of_map)
     if _is_identity(targets, elements, used):
@@ -138,11 +187,10 @@ def _lift(leaves: Sequence[Leaf], iterators: Sequence[RecordedIterator], skip: i
     return source.map(per_sample, num_parallel_calls=None if part.draws_seeded_numbers() else threads)
 
 
-def _grouped(iterator: RecordedIterator) -> tf.data.Dataset:
-    """The data set behind an iterator; where `get_next` was called n times, its elements in groups of n."""
-    count = len(iterator.elements)
+def _grouped(dataset: tf.data.Dataset, count: int) -> tf.data.Dataset:
+    """The elements in groups of `count`: so many times `get_next` was called."""
     if count == 1:
-        return iterator.dataset
+        return dataset
 
     def consecutive(*windows: Any) -> Any:
         structure = windows[0] if len(windows) == 1 else windows
@@ -154,7 +202,7 @@ def _grouped(iterator: RecordedIterator) -> tf.data.Dataset:
             for place in range(count)
         )
 
-    return iterator.dataset.window(count, drop_remainder=True).map(consecutive)
+    return dataset.window(count, drop_remainder=True).map(consecutive)
 
 
 def _keeps_out_of_map(op: tf.Operation) -> str | None:
@@ -199,14 +247,14 @@ def _leaves_like(leaves: Sequence[Leaf], built: Sequence[tf.Tensor], specs: Sequ
     return arranged
 
 
-def _batched(dataset: tf.data.Dataset, leaves: Sequence[Leaf], config: RunConfig) -> tf.data.Dataset:
+def _batched(dataset: tf.data.Dataset, leaves: Sequence[Leaf], config: RunConfig, endless: bool) -> tf.data.Dataset:
     """Samples put together to batches; samples of unequal size are padded with zeros to the longest.
 
     The last, short batch is kept. Where there can be none, the batch dimension is known to `model_fn`.
     """
     dense = [leaf for leaf in leaves if isinstance(leaf, tf.Tensor)]
     if all(leaf.shape.is_fully_defined() for leaf in dense):
-        return dataset.batch(config.batch_size, drop_remainder=is_endless(dataset))
+        return dataset.batch(config.batch_size, drop_remainder=endless)
     if len(dense) != len(leaves):
         raise ValueError(
             "input_fn returned sparse tensors beside dense ones of unknown size, which cannot be padded together: "
@@ -215,7 +263,7 @@ def _batched(dataset: tf.data.Dataset, leaves: Sequence[Leaf], config: RunConfig
     if any(leaf.shape.rank is None for leaf in dense):
         dataset = _with_ranks(dataset)
     shapes = tf.data.get_output_shapes(dataset)
-    return dataset.padded_batch(config.batch_size, shapes, drop_remainder=is_endless(dataset))
+    return dataset.padded_batch(config.batch_size, shapes, drop_remainder=endless)
 
 
 def _with_ranks(dataset: tf.data.Dataset) -> tf.data.Dataset:

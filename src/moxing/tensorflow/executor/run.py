@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +11,10 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.cluster import require_one_device
+from moxing.tensorflow.datasets.journal import Journal, open_journal
+from moxing.tensorflow.datasets.raw.labels import write_labels
 from moxing.tensorflow.executor import checkpoint
+from moxing.tensorflow.executor.checkpoint import START
 from moxing.tensorflow.executor.config import DEFAULT, RunConfig, check_arguments
 from moxing.tensorflow.executor.export import check_version, export_model
 from moxing.tensorflow.executor.graph import Step, build_step
@@ -20,6 +24,7 @@ from moxing.tensorflow.executor.hooks.outputs import OutputHook
 from moxing.tensorflow.executor.hooks.save import SaveAction
 from moxing.tensorflow.executor.hooks.summaries import SummaryAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
+from moxing.tensorflow.executor.labels import check_labels, labels_path, saved_labels
 from moxing.tensorflow.executor.loop import Progress, make_stepper
 from moxing.tensorflow.executor.progress import progress_bar
 from moxing.tensorflow.executor.restore import choose_source, make_restore
@@ -102,13 +107,14 @@ def run(
     source = choose_source(config)
     seed = _data_seed(source)
     given = outer_seed()
-    with run_graph(tf.Graph()), watch_signals() as stop:
+    with run_graph(tf.Graph()), watch_signals() as stop, open_journal(config.log_dir) as journal:
         tf.set_random_seed(given)
-        skip = source.position.elements if training and source and source.resume else 0
-        step = build_step(config, skip, seed)
+        position = source.position if training and source and source.resume else START
+        step = build_step(config, position, seed)
         if config.export:
             check_version(str(config.log_dir), step.model.export_spec)
-        return _carry_out(config, source, step, stop, seed, skip)
+        check_labels(config, source, journal.labels)
+        return _carry_out(config, source, step, stop, seed, journal)
 
 
 def _data_seed(source: checkpoint.Source | None) -> int:
@@ -119,7 +125,7 @@ def _data_seed(source: checkpoint.Source | None) -> int:
 
 
 def _carry_out(
-    config: RunConfig, source: checkpoint.Source | None, step: Step, stop: StopSignal, seed: int, skip: int
+    config: RunConfig, source: checkpoint.Source | None, step: Step, stop: StopSignal, seed: int, journal: Journal
 ) -> RunResult:
     training = config.mode is ModeKeys.TRAIN
     restore = make_restore(source, training) if source is not None else None
@@ -134,15 +140,20 @@ def _carry_out(
         keeper.last = source.prefix
     with open_session(restore, [*step.inputs.initializers, *step.ledger.initializers], hooks) as session:
         start = stepper.current(session)
-        actions = [LogAction(config), *_training_actions(config, source, step, keeper, session, skip, start)]
+        if keeper is not None and journal.labels is not None:
+            write_labels(labels_path(str(config.log_dir)), journal.labels)
+        actions = [LogAction(config), *_training_actions(config, source, step, keeper, session, start)]
         _announce(config, source, step, start)
-        runner = Runner(config, stepper, session, hooks, actions, fresh_data=skip == 0)
+        fresh = step.inputs.place_after(0) == (0, [0] * len(step.inputs.sources))
+        runner = Runner(config, stepper, session, hooks, actions, fresh, journal)
         with progress_bar(config, start.global_step if training else 0) as bar:
             progress = runner.run(stop, bar)
         batch = _probe(session, step) if config.export and stop.number is None else None
+    if report := journal.report():
+        tf.logging.warning("%s", report)
     if stop.number is not None:
         _leave(stop, keeper)
-    return _result(config, source, step, progress, keeper, batch)
+    return _result(config, source, step, progress, keeper, batch, journal)
 
 
 def _training_actions(
@@ -151,7 +162,6 @@ def _training_actions(
     step: Step,
     keeper: checkpoint.Keeper | None,
     session: tf.Session,
-    skip: int,
     start: Progress,
 ) -> Iterator[Action]:
     """What TRAIN does beside the steps; the checkpoint at the start is written here."""
@@ -162,7 +172,7 @@ def _training_actions(
         yield SummaryAction(config)
     if keeper is not None:
         resumed = start.global_step if source is not None and source.resume else None
-        saves = SaveAction(config, keeper, session, step.inputs.elements_per_step, skip, resumed)
+        saves = SaveAction(config, keeper, session, step.inputs, resumed)
         saves.save(start.global_step, start)
         yield saves
 
@@ -225,11 +235,13 @@ def _result(
     progress: Progress,
     keeper: checkpoint.Keeper | None,
     batch: Sequence[Any] | None,
+    journal: Journal,
 ) -> RunResult:
     prefix = keeper.last if keeper is not None else source.prefix if source is not None else None
     exported = None
     if config.export and prefix is not None:
-        exported = export_model(config, step.inputs, checkpoint.named(prefix), batch)
+        labels = journal.labels or saved_labels(os.path.dirname(prefix))
+        exported = export_model(config, step.inputs, checkpoint.named(prefix), batch, labels)
     averaged = config.mode is ModeKeys.EVAL
     return RunResult(
         global_step=progress.global_step,
@@ -237,4 +249,5 @@ def _result(
         checkpoint_path=prefix,
         export_path=exported,
         samples=progress.ledger.samples,
+        bad_samples=journal.bad,
     )

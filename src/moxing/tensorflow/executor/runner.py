@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.datasets.journal import Journal
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.action import Action
 from moxing.tensorflow.executor.hooks.save import NotFiniteError, SaveAction, last_good
@@ -36,6 +37,7 @@ class Runner:
       hooks: the user's hooks.
       actions: the run's own.
       fresh_data: true when the data is read from its start, so that no data at all is an error.
+      journal: knows why the data failed, when it did.
     """
 
     def __init__(
@@ -46,12 +48,13 @@ class Runner:
         hooks: UserHooks,
         actions: Sequence[Action],
         fresh_data: bool,
+        journal: Journal,
     ) -> None:
         self._config, self._stepper, self._session = config, stepper, session
         self._hooks, self._actions = hooks, actions
         self._summaries = next((action for action in actions if isinstance(action, SummaryAction)), None)
         self._saves = next((action for action in actions if isinstance(action, SaveAction)), None)
-        self._fresh_data = fresh_data
+        self._fresh_data, self._journal = fresh_data, journal
         self._seconds_per_step: float | None = None
 
     def run(self, stop: StopSignal, bar: Bar) -> Progress:
@@ -87,11 +90,22 @@ class Runner:
             progress = self._stepper.advance(
                 lambda fetches, feed=None: self._hooks.run(self._session, fetches, feed, options), steps, summarise
             )
-        except tf.errors.OutOfRangeError:
+        except tf.errors.OpError as error:
+            if self._journal.failure is not None:
+                self._save_before_failure()
+                raise self._journal.failure from None
+            if not isinstance(error, tf.errors.OutOfRangeError):
+                raise
             return self._stepper.current(self._session, ended=True)
         taken = max(progress.ledger.steps - before.ledger.steps, 1)
         self._seconds_per_step = (time.perf_counter() - started) / taken
         return progress
+
+    def _save_before_failure(self) -> None:
+        """The data is at fault, not the variables: what was trained is kept."""
+        progress = self._stepper.current(self._session)
+        if self._saves is not None:
+            self._saves.save(self._done(progress), progress)
 
     def _steps_at_once(self, done: int) -> int:
         if not self._stepper.many:

@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.datasets.journal import BadSample
+
 
 class ModeKeys(StrEnum):
     """The modes in which callbacks are called. Members equal their names: `ModeKeys.TRAIN == 'TRAIN'`.
@@ -137,6 +139,7 @@ class RunResult:
       checkpoint_path: the checkpoint that was written last (TRAIN) or read, None without `log_dir`.
       export_path: directory of the exported model, None where nothing was exported.
       samples: how many samples the run saw.
+      bad_samples: those that were left out because they could not be read: file, offset, reason.
     """
 
     global_step: int
@@ -144,6 +147,7 @@ class RunResult:
     checkpoint_path: str | None = None
     export_path: str | None = None
     samples: int = 0
+    bad_samples: tuple[BadSample, ...] = ()
 
 
 def _tensors(argument: str, mapping: Mapping[str, Any]) -> dict[str, tf.Tensor]:

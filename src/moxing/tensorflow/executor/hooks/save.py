@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.executor.checkpoint import Keeper
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.action import until_count
+from moxing.tensorflow.executor.inputs import Inputs
 from moxing.tensorflow.executor.loop import Progress
 
 
@@ -24,8 +25,7 @@ class SaveAction:
       config: the run.
       keeper: writes them.
       session: whose variables they are.
-      elements_per_step: elements of the data per step.
-      elements_before: elements that earlier runs had used.
+      inputs: the data, whose place is saved.
       saved: the step of the checkpoint that the run goes on from, if it does.
     """
 
@@ -34,12 +34,11 @@ class SaveAction:
         config: RunConfig,
         keeper: Keeper,
         session: tf.Session,
-        elements_per_step: int,
-        elements_before: int,
+        inputs: Inputs,
         saved: int | None,
     ) -> None:
         self._config, self._keeper, self._session = config, keeper, session
-        self._per_step, self._before = elements_per_step, elements_before
+        self._inputs = inputs
         self._variables = [variable for variable in tf.trainable_variables() if variable.dtype.is_floating]
         with tf.name_scope("moxing/check"):
             checks = [tf.reduce_all(tf.math.is_finite(variable)) for variable in self._variables]
@@ -76,8 +75,8 @@ class SaveAction:
                 + last_good(self._keeper.last)
             )
         # A run that saw the end of the data starts over next time.
-        elements = 0 if progress.ended else self._before + progress.ledger.steps * self._per_step
-        self._keeper.save(self._session, progress.global_step, elements)
+        elements, samples = (0, []) if progress.ended else self._inputs.place_after(progress.ledger.steps)
+        self._keeper.save(self._session, progress.global_step, elements, samples)
         self._time, self._saved = time.monotonic(), done
 
 

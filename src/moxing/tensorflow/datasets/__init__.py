@@ -1,0 +1,35 @@
+"""Ready-made data sets: image folders, TFRecord files."""
+
+from moxing.tensorflow.datasets.catalog import get_dataset, get_dataset_meta
+from moxing.tensorflow.datasets.raw.raw_dataset import (
+    ImageClassificationRawDataset,
+    MultilabelClassificationRawDataset,
+)
+from moxing.tensorflow.datasets.raw.raw_metadata import (
+    ImageClassificationRawMetadata,
+    MultilabelClassificationRawMetadata,
+)
+from moxing.tensorflow.datasets.reader.readers import AsyncRawGenerator, ParallelReader
+from moxing.tensorflow.datasets.tfrecord.tfrecord_common import (
+    BaseTFRecordDataset,
+    BaseTFRecordMetadata,
+    ImageClassificationTFRecordMetadata,
+    get_tfrecord,
+)
+from moxing.tensorflow.datasets.tfrecord.tfrecord_image import ImageClassificationTFRecordDataset
+
+__all__ = [
+    "AsyncRawGenerator",
+    "BaseTFRecordDataset",
+    "BaseTFRecordMetadata",
+    "ImageClassificationRawDataset",
+    "ImageClassificationRawMetadata",
+    "ImageClassificationTFRecordDataset",
+    "ImageClassificationTFRecordMetadata",
+    "MultilabelClassificationRawDataset",
+    "MultilabelClassificationRawMetadata",
+    "ParallelReader",
+    "get_dataset",
+    "get_dataset_meta",
+    "get_tfrecord",
+]

@@ -1,0 +1,20 @@
+"""Checks of arguments that all data sets have."""
+
+from __future__ import annotations
+
+import numbers
+
+
+def check_counts(at_least: int = 1, **counts: int | None) -> None:
+    """Raises for an argument that is neither None nor a number from `at_least`.
+
+    Example:
+      >>> check_counts(batch_size=0)
+      Traceback (most recent call last):
+      ValueError: batch_size=0: expected a number from 1.
+    """
+    for name, value in counts.items():
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < at_least
+        ):
+            raise ValueError(f"{name}={value!r}: expected a number from {at_least}.")

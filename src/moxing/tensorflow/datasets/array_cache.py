@@ -1,0 +1,160 @@
+"""A local cache of decoded images (or of encoded ones), so that only the first epoch reads and decodes.
+
+One data file that only grows, and beside it an index of fixed-size entries. An entry is written after its data, so a
+process that is killed leaves nothing wrong behind.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import hashlib
+import itertools
+import os
+import shutil
+import struct
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+_ENTRY = struct.Struct("<qqqqqqq")  # number, offset, height, width, channels, size and time of the source file
+
+
+class _Place(NamedTuple):
+    offset: int
+    shape: tuple[int, ...]
+    stamp: tuple[int, int]
+
+
+def resolve_cache_dir(cache_dir: str | None) -> str | None:
+    """The directory that `cache_dir` names; `'ENV'` is the value of `DLS_LOCAL_CACHE_PATH`.
+
+    Example:
+      >>> resolve_cache_dir('/cache'), resolve_cache_dir(None)
+      ('/cache', None)
+    """
+    if cache_dir != "ENV":
+        return cache_dir
+    named = os.environ.get("DLS_LOCAL_CACHE_PATH")
+    if not named:
+        raise ValueError("cache_dir='ENV': the environment variable DLS_LOCAL_CACHE_PATH is not set.")
+    return named
+
+
+class ArrayCache:
+    """Arrays of bytes by number, in files of a directory of its own below `cache_dir`.
+
+    Args:
+      cache_dir: where; made if it is missing.
+      names: the names of the samples; another set of names is another cache.
+      form: what is kept, such as 'decoded'; likewise.
+      remove_on_finish: remove the files when the process ends.
+
+    Example:
+      >>> import tempfile
+      >>> cache = ArrayCache(tempfile.mkdtemp(), ['a.jpg'], 'decoded')
+      >>> cache.put(0, np.ones([2, 2, 3], np.uint8))
+      >>> cache.get(0).shape, cache.get(1)
+      ((2, 2, 3), None)
+    """
+
+    def __init__(self, cache_dir: str, names: Sequence[str], form: str, remove_on_finish: bool = True) -> None:
+        digest = hashlib.blake2b(form.encode(), digest_size=12)
+        for name in names:
+            digest.update(os.fsencode(name) + b"\0")
+        self.directory, self._index = _own_directory(os.path.join(cache_dir, f"moxing-{form}-{digest.hexdigest()}"))
+        self._names = names
+        self._lock = threading.Lock()
+        self._data = os.open(os.path.join(self.directory, "data"), os.O_RDWR | os.O_CREAT, 0o644)
+        # Not at the end of the process, when a thread of TensorFlow may still be writing.
+        for descriptor in (self._data, self._index):
+            weakref.finalize(self, os.close, descriptor).atexit = False
+        self._places: dict[int, _Place] = {}
+        self._unchecked: set[int] = set()
+        self._end = 0
+        self._full = False
+        self._load()
+        if remove_on_finish:
+            atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def get(self, number: int) -> np.ndarray | None:
+        """The array of a sample, or None."""
+        place = self._places.get(number)
+        if place is None or (number in self._unchecked and not self._is_fresh(number, place)):
+            return None
+        array: np.ndarray = np.empty(place.shape, np.uint8)
+        read = os.preadv(self._data, [array.data], place.offset) if array.size else 0
+        return array if read == array.size else None
+
+    def put(self, number: int, array: np.ndarray) -> None:
+        """Keeps the array of a sample; a disk that is full ends the caching, not the training."""
+        stamp = self._stamp(number)
+        with self._lock:
+            if self._full or number in self._places:
+                return
+            offset, self._end = self._end, self._end + array.size
+        try:
+            view = memoryview(np.ascontiguousarray(array, np.uint8)).cast("B") if array.size else b""
+            done = 0
+            while done < array.size:
+                done += os.pwrite(self._data, view[done:], offset + done)
+            sizes = (*array.shape, *[-1] * (3 - array.ndim))
+            entry = _ENTRY.pack(number, offset, *sizes, *stamp)
+            if os.write(self._index, entry) < len(entry):
+                raise OSError("the index is cut")
+        except OSError as error:
+            self._full = True
+            tf.logging.warning("The cache in %s takes no more (%s); the run goes on without.", self.directory, error)
+            return
+        self._places[number] = _Place(offset, array.shape, stamp)
+
+    def _load(self) -> None:
+        """Takes over what an earlier process left; its source files are looked at again before they are believed."""
+        size = os.fstat(self._data).st_size
+        content = os.pread(self._index, os.fstat(self._index).st_size, 0)
+        usable = len(content) - len(content) % _ENTRY.size
+        os.ftruncate(self._index, usable)
+        for number, offset, *sizes, length, time in _ENTRY.iter_unpack(content[:usable]):
+            shape = tuple(part for part in sizes if part >= 0)
+            if offset + int(np.prod(shape)) <= size:
+                self._places[number] = _Place(offset, shape, (length, time))
+        self._unchecked = set(self._places)
+        self._end = size
+
+    def _is_fresh(self, number: int, place: _Place) -> bool:
+        if self._stamp(number) != place.stamp:
+            self._places.pop(number, None)
+        self._unchecked.discard(number)
+        return number in self._places
+
+    def _stamp(self, number: int) -> tuple[int, int]:
+        try:
+            status = os.stat(self._names[number])
+        except (OSError, IndexError):
+            return 0, 0
+        return status.st_size, status.st_mtime_ns
+
+
+def _own_directory(path: str) -> tuple[str, int]:
+    """A directory that no other cache is using now, and its index, opened: `path`, or one beside it.
+
+    Two caches that write into one data file would each put its images over the other's.
+    """
+    for copy in itertools.count(1):
+        directory = path if copy == 1 else f"{path}-{copy}"
+        os.makedirs(directory, exist_ok=True)
+        name = os.path.join(directory, "index")
+        index = os.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            fcntl.flock(index, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # A process that has just ended may have removed it in between.
+            if os.path.samestat(os.fstat(index), os.stat(name)):
+                return directory, index
+        except OSError:
+            pass
+        os.close(index)
+    raise AssertionError("unreachable")

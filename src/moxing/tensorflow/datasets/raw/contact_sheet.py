@@ -1,0 +1,196 @@
+"""One picture of many samples, each as training sees it: after decoding and data augmentation."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from moxing.framework.file.paths import Url
+from moxing.framework.flags import FLAGS
+from moxing.tensorflow.datasets.arguments import check_counts
+from moxing.tensorflow.datasets.base_dataset import BaseDataset
+from moxing.tensorflow.datasets.raw.inspection import find_record_pattern
+from moxing.tensorflow.datasets.raw.raw_dataset import ImageClassificationRawDataset
+from moxing.tensorflow.datasets.raw.raw_metadata import ImageClassificationRawMetadata
+from moxing.tensorflow.datasets.tfrecord.tfrecord_image import ImageClassificationTFRecordDataset
+from moxing.tensorflow.datasets.tfrecord.tfrecord_metadata import ImageClassificationTFRecordMetadata
+from moxing.tensorflow.preprocessing.preprocessing_factory import Augmentation, get_data_augmentation_fn
+
+if TYPE_CHECKING:
+    from PIL.Image import Image as PillowImage
+
+#: Edge of a tile for images that are only decoded.
+_TILE = 160
+#: No tile is smaller: the class name must fit under it.
+_SMALLEST_TILE = 96
+_CAPTION, _GAP, _FONT_SIZE = 18, 6, 12
+_BACKGROUND, _TEXT = (32, 32, 32), (235, 235, 235)
+
+
+class Sample(NamedTuple):
+    """A sample as the data set delivers it.
+
+    Attributes:
+      image: Height x width x channels, of the type that training gets.
+      label: The number of its class.
+      class_name: Its name; empty if it has none.
+    """
+
+    image: np.ndarray
+    label: int
+    class_name: str
+
+
+def make_contact_sheet(
+    directory: Url,
+    pattern: str | None = None,
+    augmentation: str | None = None,
+    samples: int = 24,
+    size: int | None = None,
+    seed: int = 0,
+) -> PillowImage:
+    """Draws samples of a data set, taken at random, side by side with their classes under them.
+
+    They come out of `ImageClassificationRawDataset` or `ImageClassificationTFRecordDataset`. Values that an
+    augmentation has shifted and scaled are brought back to 0 to 255 for the picture, by the scale that the augmentation
+    applies to black and white; where it scales every image by itself, from the image's smallest to its largest value.
+
+    Args:
+      directory: As in `inspect_dataset`.
+      pattern: As in `inspect_dataset`.
+      augmentation: A network, for the training form of its augmentation; None: images are decoded and made to fit.
+      samples: How many.
+      size: Edge of a tile. With an augmentation it is the size that it is asked for; None: the network's own.
+      seed: Decides which samples are shown, and everything that the augmentation draws.
+
+    Raises:
+      ValueError: Training would refuse the data set, or an argument is wrong.
+
+    Example:
+      >>> import tempfile
+      >>> from PIL import Image
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     os.mkdir(folder + '/daisy')
+      ...     Image.new('RGB', (8, 6)).save(folder + '/daisy/0.jpg')
+      ...     make_contact_sheet(folder, size=100).size
+      (112, 130)
+    """
+    check_counts(samples=samples, size=size)
+    with tf.Graph().as_default():
+        tf.set_random_seed(seed)
+        augment = None
+        tile = size or _TILE
+        display: Callable[[np.ndarray], np.ndarray] = np.asarray
+        if augmentation is not None:
+            augment = get_data_augmentation_fn(augmentation, "TRAIN", size, size)
+            tile = max(augment.output_height, augment.output_width)
+            display = _inverse_scale(get_data_augmentation_fn(augmentation, "EVAL", size, size))
+        with _every_bad_sample_allowed():
+            taken = list(_take(_open(directory, pattern, augment), samples))
+    if not taken:
+        raise ValueError(f"directory={os.fsdecode(directory)!r} has no image that can be decoded.")
+    return draw_samples([sample._replace(image=display(sample.image)) for sample in taken], tile)
+
+
+def draw_samples(samples: Sequence[Sample], tile: int) -> PillowImage:
+    """Arranges images of 0 to 255 in rows, each made to fit into `tile` x `tile` pixels, 96 at least.
+
+    Example:
+      >>> draw_samples([Sample(np.zeros([4, 4, 3], np.uint8), 0, 'daisy')] * 6, 100).size
+      (324, 254)
+    """
+    from PIL import Image, ImageDraw
+
+    edge = max(tile, _SMALLEST_TILE)
+    tiles = [_fitted(sample.image, edge) for sample in samples]
+    # A screen is wider than high.
+    columns = min(len(tiles), math.ceil(math.sqrt(1.5 * len(tiles))))
+    rows = math.ceil(len(tiles) / columns)
+    step_x, step_y = edge + _GAP, edge + _CAPTION + _GAP
+    sheet = Image.new("RGB", (columns * step_x + _GAP, rows * step_y + _GAP), _BACKGROUND)
+    pen = ImageDraw.Draw(sheet)
+    for number, (sample, image) in enumerate(zip(samples, tiles, strict=True)):
+        left, top = _GAP + number % columns * step_x, _GAP + number // columns * step_y
+        sheet.paste(image, (left + (edge - image.width) // 2, top + (edge - image.height) // 2))
+        _write_caption(pen, (left, top + edge + 2), f"{sample.label}: {sample.class_name}".rstrip(": "), edge)
+    return sheet
+
+
+def _open(directory: Url, pattern: str | None, augment: Augmentation | None) -> BaseDataset:
+    patterns = find_record_pattern(directory) if pattern is None else pattern
+    if patterns:
+        records = ImageClassificationTFRecordMetadata(os.fsdecode(directory), patterns)
+        return ImageClassificationTFRecordDataset(records, num_epochs=1, augmentation_fn=augment)
+    return ImageClassificationRawDataset(
+        ImageClassificationRawMetadata(directory), num_epochs=1, augmentation_fn=augment, capacity=64
+    )
+
+
+@contextmanager
+def _every_bad_sample_allowed() -> Iterator[None]:
+    """The report names bad samples; the picture is made of the others, however many there are."""
+    before = FLAGS.get("max_bad_samples")
+    FLAGS.set("max_bad_samples", "100%")
+    try:
+        yield
+    finally:
+        FLAGS.set("max_bad_samples", before)
+
+
+def _take(dataset: BaseDataset, count: int) -> Iterator[Sample]:
+    features = dataset.get(["image", "label", "label_desc"])
+    with tf.Session() as session:
+        for _ in range(count):
+            try:
+                image, label, name = session.run(features)
+            except tf.errors.OutOfRangeError:
+                return
+            yield Sample(image, int(label), os.fsdecode(name))
+
+
+def _inverse_scale(evaluate: Augmentation) -> Callable[[np.ndarray], np.ndarray]:
+    """From the values that an augmentation makes back to 0 to 255."""
+    shape = [evaluate.output_height, evaluate.output_width, 3]
+    with tf.Graph().as_default(), tf.Session() as session:
+        ends = session.run([evaluate(tf.fill(shape, np.uint8(value))) for value in (0, 255)])
+    middle = (evaluate.output_height // 2, evaluate.output_width // 2)
+    black, white = (np.asarray(end[middle], np.float64) for end in ends)
+
+    def display(image: np.ndarray) -> np.ndarray:
+        low, high = (black, white) if np.all(white > black) else (image.min(), image.max())
+        scaled = (image - low) * (255.0 / np.maximum(high - low, 1e-6))
+        return np.clip(np.rint(scaled), 0, 255).astype(np.uint8)
+
+    return display
+
+
+def _fitted(image: np.ndarray, edge: int) -> PillowImage:
+    from PIL import Image
+
+    picture = Image.fromarray(image if image.shape[-1] == 3 else np.repeat(image, 3, axis=-1))
+    if max(picture.size) > edge:
+        picture.thumbnail((edge, edge))
+    factor = edge // max(picture.size)
+    if factor > 1:
+        # Whole factors and no smoothing: every pixel that training sees can be seen.
+        picture = picture.resize((picture.width * factor, picture.height * factor), Image.Resampling.NEAREST)
+    return picture
+
+
+def _write_caption(pen: Any, corner: tuple[int, int], text: str, width: int) -> None:
+    from PIL import ImageFont
+
+    font = ImageFont.load_default(_FONT_SIZE)
+    # A name may hold bytes that are no text, and line ends cannot be measured.
+    text = " ".join(text.encode("utf-8", "replace").decode().split())
+    shown = text
+    while len(shown) > 1 and pen.textlength(shown, font=font) > width:
+        text = text[:-1]
+        shown = text + "..."
+    pen.text(corner, shown, fill=_TEXT, font=font)

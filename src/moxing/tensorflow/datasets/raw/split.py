@@ -1,0 +1,353 @@
+"""Cutting an image folder into training and evaluation data."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.framework import file
+from moxing.framework.file.paths import Url, is_inside, local_path
+from moxing.tensorflow.datasets.raw.folders import list_image_folder
+from moxing.tensorflow.datasets.raw.labels import format_labels
+from moxing.tensorflow.datasets.raw.raw_metadata import find_labels_file, order_classes
+
+_LABELS = "labels.txt"
+_MARKER = ".moxing_split.json"
+#: Where `overwrite=True` has the new splits until they are complete, and the old ones while they are swapped.
+_NEW, _OLD, _TRASH = ".moxing_split.new", ".moxing_split.old", ".moxing_split.trash"
+_TEMPORARY = ".mox-split-"
+_TOLERANCE = 1e-6
+_THREADS = 16
+#: Files per task. A future per file would cost a large data set a gigabyte of memory.
+_CHUNK = 32
+_SHOWN = 10
+
+#: Split to class to the relative paths of its files.
+Plan = dict[str, dict[str, list[str]]]
+
+
+def split_image_classification_dataset(
+    split_spec: Mapping[str, float], src_dir: Url, dst_dir: Url, overwrite: bool = False
+) -> dict[str, int]:
+    """Copies an image folder into several: `dst_dir/<split>/<class>/<file>`.
+
+    Every class is cut by the same fractions. Which file goes where depends on the hash of its name only: the same call
+    gives the same splits on every machine, and a file that is added later moves very few others. Every split gets a
+    `labels.txt`, so that the classes have the same numbers in all of them.
+
+    A call that was interrupted goes on where it stopped when it is made again with the same arguments and the same
+    files; `dst_dir/.moxing_split.json` remembers them.
+
+    Args:
+      split_spec: The fraction of every split, for instance `{'train': 0.9, 'eval': 0.1}`. They add up to 1 at most;
+        with less, the rest of the files is not copied.
+      src_dir: The folder with one folder per class, as `ImageClassificationRawMetadata` takes it.
+      dst_dir: The directory for the splits, created if need be. It lies outside `src_dir`.
+      overwrite: Replace splits that are there already. The old ones stay until the new ones are complete.
+
+    Returns:
+      The number of files by split.
+
+    Raises:
+      ValueError: The fractions or directories are wrong, `src_dir` is no image folder, a class has fewer files than
+        there are splits, or a split exists already.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.TemporaryDirectory() as folder:
+      ...     os.makedirs(folder + '/all/daisy')
+      ...     for index in range(10):
+      ...         open(f'{folder}/all/daisy/{index}.jpg', 'w').close()
+      ...     split_image_classification_dataset({'train': 0.9, 'eval': 0.1}, folder + '/all', folder + '/split')
+      {'train': 9, 'eval': 1}
+    """
+    fractions = _check_spec(split_spec)
+    source = list_image_folder(src_dir, "src_dir")
+    names = order_classes(source, _LABELS)
+    _check_sizes(source.classes, fractions)
+    dst = os.path.abspath(local_path(dst_dir, "dst_dir"))
+    _check_places(source.base_dir, source.classes, dst, fractions)
+    labels_file = find_labels_file(source.base_dir, _LABELS)
+    labels = format_labels(names) if labels_file is None else file.read(labels_file, binary=True)
+
+    plan = _make_plan(source.classes, fractions)
+    marker = {
+        "src_dir": os.path.realpath(source.base_dir),
+        "split_spec": dict(sorted(fractions.items())),
+        "files": _digest(plan, labels),
+    }
+    os.makedirs(dst, exist_ok=True)
+    with _only_process(dst):
+        _undo_half_swap(dst)
+        if overwrite:
+            _replace(source.base_dir, dst, plan, labels, marker)
+        else:
+            _check_free(dst, plan, marker)
+            shutil.rmtree(os.path.join(dst, _NEW), ignore_errors=True)
+            _fill(source.base_dir, dst, plan, labels, marker)
+    return {split: sum(map(len, plan[split].values())) for split in split_spec}
+
+
+def _check_spec(split_spec: Any) -> dict[str, float]:
+    example = "expected fractions by split, such as {'train': 0.9, 'eval': 0.1}"
+    if not isinstance(split_spec, Mapping) or not split_spec:
+        raise ValueError(f"split_spec={split_spec!r}: {example}.")
+    for split, fraction in split_spec.items():
+        if not isinstance(split, str) or not split or split[0] == "." or "/" in split or "\0" in split:
+            raise ValueError(f"split_spec has the split {split!r}: expected the name of a folder.")
+        number = not isinstance(fraction, bool | str) and hasattr(fraction, "__float__")
+        if not number or not math.isfinite(float(fraction)) or float(fraction) <= 0:
+            raise ValueError(f"split_spec[{split!r}]={fraction!r}: expected a fraction above 0.")
+    fractions = {split: float(fraction) for split, fraction in split_spec.items()}
+    total = math.fsum(fractions.values())
+    if total > 1 + _TOLERANCE:
+        raise ValueError(f"split_spec={dict(split_spec)!r} adds up to {total:g}: {example}, 1 together at most.")
+    return fractions
+
+
+def _check_sizes(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, float]) -> None:
+    small = [f"{name!r} ({len(files)})" for name, files in classes.items() if len(files) < len(fractions)]
+    if small:
+        more = f" and {len(small) - _SHOWN} more" if len(small) > _SHOWN else ""
+        raise ValueError(
+            f"src_dir: classes with fewer files than the {len(fractions)} splits in split_spec: "
+            f"{', '.join(small[:_SHOWN])}{more}. Every split needs at least one file of every class."
+        )
+
+
+def _check_places(src: str, classes: Mapping[str, Any], dst: str, fractions: Mapping[str, float]) -> None:
+    real_src, real_dst = os.path.realpath(src), os.path.realpath(dst)
+    if os.path.lexists(dst) and not os.path.isdir(dst):
+        raise ValueError(f"dst_dir={dst!r} is a file: expected a directory.")
+    if is_inside(real_dst, real_src):
+        raise ValueError(f"dst_dir={dst!r} lies in src_dir={src!r}: expected a directory outside of it.")
+    sources = [real_src, *(os.path.realpath(os.path.join(src, name)) for name in classes)]
+    for split in fractions:
+        target = os.path.realpath(os.path.join(dst, split))
+        for source in sources:
+            if is_inside(source, target) or is_inside(target, source):
+                raise ValueError(
+                    f"dst_dir={dst!r}: the split {split!r} would be written over the source {source!r}. "
+                    "Give another dst_dir or another name for the split."
+                )
+
+
+def _make_plan(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, float]) -> Plan:
+    # Sorted, so that the order of the dict does not matter.
+    splits = sorted(fractions)
+    plan: Plan = {split: {} for split in splits}
+    for name, files in classes.items():
+        ordered = sorted(files, key=lambda inner: (_hash(f"{name}/{inner}"), inner))
+        start = 0
+        for split, count in _counts(len(files), fractions).items():
+            plan[split][name] = sorted(ordered[start : start + count])
+            start += count
+    return plan
+
+
+def _hash(text: str) -> bytes:
+    return hashlib.blake2b(os.fsencode(text), digest_size=16).digest()
+
+
+def _counts(size: int, fractions: Mapping[str, float]) -> dict[str, int]:
+    """How many of `size` files every split gets: by largest remainder, at least one each."""
+    splits = sorted(fractions)
+    shares = {split: size * fractions[split] for split in splits}
+    whole = math.fsum(fractions.values())
+    total = size if whole > 1 - _TOLERANCE else min(size, math.floor(size * whole + 0.5))
+    counts = {split: min(math.floor(shares[split]), size) for split in splits}
+    by_remainder = sorted(splits, key=lambda split: (counts[split] - shares[split], split))
+    for split in by_remainder[: max(0, total - sum(counts.values()))]:
+        counts[split] += 1
+    for split in splits:
+        if not counts[split]:
+            counts[split] = 1
+            if sum(counts.values()) > total and max(counts.values()) > 1:
+                counts[max(splits, key=lambda other: (counts[other], other))] -= 1
+    return counts
+
+
+def _digest(plan: Plan, labels: bytes) -> str:
+    """Stands for all that the splits will hold: other source files give another digest."""
+    hasher = hashlib.blake2b(labels, digest_size=16)
+    for split, classes in plan.items():
+        for name, files in classes.items():
+            hasher.update(b"\0\0" + os.fsencode("\0".join([split, name, *files])))
+    return hasher.hexdigest()
+
+
+@contextmanager
+def _only_process(dst: str) -> Iterator[None]:
+    """Keeps a second process from writing the same splits."""
+    descriptor = os.open(dst, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"dst_dir={dst!r}: another process is writing splits there right now.") from None
+        except OSError:
+            pass  # some network drives lock no directories
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _check_free(dst: str, plan: Plan, marker: Mapping[str, Any]) -> None:
+    occupied = [split for split in plan if _has_files(os.path.join(dst, split))]
+    if not occupied:
+        return
+    found = _read_marker(dst)
+    where = f"dst_dir={dst!r} has files in {', '.join(map(repr, occupied))} already"
+    if not found or found.get("finished"):
+        raise ValueError(f"{where}: overwrite=True replaces them.")
+    changed = [key for key, value in marker.items() if found.get(key) != value]
+    if changed:
+        causes = {"src_dir": "another src_dir", "split_spec": "another split_spec", "files": "other files in src_dir"}
+        raise ValueError(
+            f"{where}, from a split that was interrupted and had {', '.join(causes[key] for key in changed)}. "
+            "Repeat that call to go on with it; overwrite=True starts anew."
+        )
+    tf.logging.info("Going on with the interrupted split in %r.", dst)
+
+
+def _has_files(directory: str) -> bool:
+    return os.path.lexists(directory) and (
+        not os.path.isdir(directory) or any(files for _, _, files in os.walk(directory, followlinks=True))
+    )
+
+
+def _read_marker(root: str) -> dict[str, Any]:
+    try:
+        found = json.loads(file.read(os.path.join(root, _MARKER)))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _write_marker(root: str, marker: Mapping[str, Any], finished: bool) -> None:
+    file.write(os.path.join(root, _MARKER), json.dumps({**marker, "finished": finished}, indent=2) + "\n")
+
+
+def _replace(src: str, dst: str, plan: Plan, labels: bytes, marker: Mapping[str, Any]) -> None:
+    """Writes the splits beside the old ones and swaps them when they are complete."""
+    new, old = os.path.join(dst, _NEW), os.path.join(dst, _OLD)
+    half_done = _read_marker(new)
+    if any(half_done.get(key) != value for key, value in marker.items()):
+        shutil.rmtree(new, ignore_errors=True)
+    os.makedirs(new, exist_ok=True)
+    _fill(src, new, plan, labels, marker)
+    earlier = _read_marker(dst).get("split_spec", {})
+    try:
+        os.mkdir(old)
+        for split in plan:
+            if os.path.lexists(os.path.join(dst, split)):
+                os.rename(os.path.join(dst, split), os.path.join(old, split))
+            os.rename(os.path.join(new, split), os.path.join(dst, split))
+        os.rename(old, os.path.join(dst, _TRASH))  # from here on the new splits are the valid ones
+    except BaseException:
+        _undo_half_swap(dst)
+        raise
+    os.replace(os.path.join(new, _MARKER), os.path.join(dst, _MARKER))
+    shutil.rmtree(os.path.join(dst, _TRASH))
+    shutil.rmtree(new)
+    for split in earlier:
+        if split not in plan and _has_files(os.path.join(dst, split)):
+            tf.logging.warning(
+                "%r is from an earlier split and may hold images of the new ones: remove it if it is not used.",
+                os.path.join(dst, split),
+            )
+
+
+def _undo_half_swap(dst: str) -> None:
+    """Puts splits back that an interrupted swap had moved away: all are old or all are new."""
+    shutil.rmtree(os.path.join(dst, _TRASH), ignore_errors=True)
+    old, new = os.path.join(dst, _OLD), os.path.join(dst, _NEW)
+    if not os.path.isdir(old):
+        return
+    for split in os.listdir(old):
+        if os.path.lexists(os.path.join(dst, split)):
+            # A complete new split: back to the others, where the next call finds it.
+            os.rename(os.path.join(dst, split), os.path.join(new, split))
+        os.rename(os.path.join(old, split), os.path.join(dst, split))
+    os.rmdir(old)
+
+
+def _fill(src: str, root: str, plan: Plan, labels: bytes, marker: Mapping[str, Any]) -> None:
+    """Copies what is not yet in `root`. Every file appears under its name when it is complete."""
+    _write_marker(root, marker, finished=False)
+    missing: list[tuple[str, str]] = []
+    for split, classes in plan.items():
+        for name, files in classes.items():
+            missing.extend(_missing_files(os.path.join(src, name), os.path.join(root, split, name), files))
+        file.write(os.path.join(root, split, _LABELS), labels, binary=True)
+    total = sum(len(files) for classes in plan.values() for files in classes.values())
+    with _progress_bar(total) as advance:
+        advance(total - len(missing))
+        _copy_all(missing, advance)
+    _write_marker(root, marker, finished=True)
+
+
+def _missing_files(source: str, target: str, files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Source and target of the files that are still to be copied; the directories for them are created."""
+    for directory in sorted({os.path.dirname(inner) for inner in files}):
+        os.makedirs(os.path.join(target, directory), exist_ok=True)
+        with os.scandir(os.path.join(target, directory)) as entries:
+            for left in [entry.path for entry in entries if entry.name.startswith(_TEMPORARY)]:
+                os.unlink(left)
+    for inner in files:
+        origin, copy = os.path.join(source, inner), os.path.join(target, inner)
+        # A crash of the machine can leave a name without its content.
+        if not os.path.isfile(copy) or os.path.getsize(copy) != os.path.getsize(origin):
+            yield origin, copy
+
+
+def _copy_all(pairs: Sequence[tuple[str, str]], advance: Callable[[int], None]) -> None:
+    chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
+    with ThreadPoolExecutor(_THREADS, thread_name_prefix="mox-split") as pool:
+        futures = [pool.submit(_copy_chunk, chunk) for chunk in chunks]
+        try:
+            for future in as_completed(futures):
+                advance(future.result())
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _copy_chunk(pairs: Sequence[tuple[str, str]]) -> int:
+    for origin, copy in pairs:
+        # Not derived from the name, which may be as long as the file system allows already.
+        temporary = os.path.join(os.path.dirname(copy), f"{_TEMPORARY}{os.urandom(8).hex()}.tmp")
+        try:
+            shutil.copy2(origin, temporary)
+            os.replace(temporary, copy)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+    return len(pairs)
+
+
+@contextmanager
+def _progress_bar(total: int) -> Iterator[Callable[[int], None]]:
+    """Shows how many files are copied, on a terminal only; gives the function that counts them."""
+    if not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("split"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task("split", total=total)
+        yield lambda count: display.advance(task, count)

@@ -1,0 +1,1 @@
+"""Readers of raw files: the values of `reader_class`."""

@@ -1,0 +1,180 @@
+"""How the files of a raw data set are read: by threads of TensorFlow, or by processes of their own."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from moxing.framework.file.reading_process import COUNT, LENGTH
+from moxing.tensorflow.datasets.arguments import check_counts
+
+_MOST_RESTARTS = 3
+
+
+class Reader(ABC):
+    """Reads whole files: `fetch` is called from Python for many at once, `read` builds the operation for one.
+
+    Args:
+      num_readers: how many files, or groups of files, are read at once.
+    """
+
+    def __init__(self, num_readers: int) -> None:
+        self.num_readers = num_readers
+
+    #: How many calls of `fetch` are made at once.
+    fetchers = 1
+
+    @abstractmethod
+    def fetch(self, paths: np.ndarray) -> np.ndarray:
+        """What `read` needs for each of `paths`."""
+
+    @abstractmethod
+    def read(self, fetched: tf.Tensor) -> tf.Tensor:
+        """The content of one file."""
+
+
+class ParallelReader(Reader):
+    """The default: TensorFlow reads `num_readers` files at once, in its own threads.
+
+    Example:
+      >>> ParallelReader(num_readers=8).num_readers
+      8
+    """
+
+    def fetch(self, paths: np.ndarray) -> np.ndarray:
+        return paths
+
+    def read(self, fetched: tf.Tensor) -> tf.Tensor:
+        return tf.io.read_file(fetched)
+
+
+class AsyncRawGenerator(Reader):
+    """Reads in processes of its own, beside TensorFlow: for storage that answers slowly, and for Python file systems.
+
+    Args:
+      num_readers: groups of 64 files that are asked for at once.
+      num_processes: how many processes; by default one per core, at most `num_readers`.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.NamedTemporaryFile() as file:
+      ...     _ = file.write(b'content'); file.flush()
+      ...     AsyncRawGenerator(num_readers=1).fetch(np.array([file.name.encode()], object)).tolist()
+      [b'content']
+    """
+
+    def __init__(self, num_readers: int, num_processes: int | None = None) -> None:
+        super().__init__(num_readers)
+        check_counts(num_processes=num_processes)
+        self.fetchers = num_processes or max(1, min(num_readers, os.cpu_count() or 1))
+        self._idle: queue.SimpleQueue[_ReadingProcess] = queue.SimpleQueue()
+        self._started = 0
+        self._lock = threading.Lock()
+
+    def fetch(self, paths: np.ndarray) -> np.ndarray:
+        process = self._take()
+        try:
+            contents = process.read([bytes(path) for path in paths])
+        finally:
+            self._idle.put(process)
+        # A file that cannot be read is an empty one here, which `read` refuses; why, is found out when it is reported.
+        return np.array([content or b"" for content in contents] + [None], object)[:-1]
+
+    def read(self, fetched: tf.Tensor) -> tf.Tensor:
+        some = tf.raw_ops.Assert(condition=tf.strings.length(fetched) > 0, data=["empty, or could not be read"])
+        with tf.control_dependencies([some]):
+            return tf.identity(fetched)
+
+    def _take(self) -> _ReadingProcess:
+        with self._lock:
+            if self._idle.empty() and self._started < self.fetchers:
+                self._started += 1
+                return _ReadingProcess()
+        return self._idle.get()
+
+
+class _ReadingProcess:
+    """One process that reads; started when it is first needed, and again when it has died."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._restarts = 0
+
+    def read(self, paths: list[bytes]) -> list[bytes | None]:
+        """The contents of `paths`; None for one that cannot be read."""
+        while True:
+            try:
+                return self._ask(paths)
+            except (OSError, EOFError) as error:
+                code = self._process.wait() if self._process else None
+                self._process = None
+                self._restarts += 1
+                if self._restarts > _MOST_RESTARTS:
+                    raise RuntimeError(
+                        f"A reading process has died {self._restarts} times (exit code {code})."
+                    ) from error
+                tf.logging.warning("A reading process has died (exit code %s); another one takes its place.", code)
+
+    def _ask(self, paths: list[bytes]) -> list[bytes | None]:
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "moxing.framework.file.reading_process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            # The process ends by itself with its input; this only spares the interpreter a warning.
+            weakref.finalize(self, _end, self._process)
+        questions, answers = self._process.stdin, self._process.stdout
+        if questions is None or answers is None:
+            raise EOFError("no pipes")
+        questions.write(COUNT.pack(len(paths)) + b"".join(COUNT.pack(len(path)) + path for path in paths))
+        questions.flush()
+        return [self._content(answers) for _ in paths]
+
+    def _content(self, answers: Any) -> bytes | None:
+        header = answers.read(LENGTH.size)
+        if len(header) < LENGTH.size:
+            raise EOFError("the process ended")
+        length = LENGTH.unpack(header)[0]
+        if length < 0:
+            return None
+        content: bytes = answers.read(length)
+        if len(content) < length:
+            raise EOFError("the process ended")
+        return content
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except OSError:
+                continue
+    process.wait()
+
+
+def make_reader(reader_class: Any, num_readers: int, reader_kwargs: dict[str, Any] | None) -> Reader:
+    """The reader that the arguments of a data set ask for.
+
+    Example:
+      >>> type(make_reader(None, 8, None)).__name__
+      'ParallelReader'
+    """
+    chosen = ParallelReader if reader_class is None else reader_class
+    if not (isinstance(chosen, type) and issubclass(chosen, Reader)):
+        raise ValueError(f"reader_class={reader_class!r}: expected mox.AsyncRawGenerator or ParallelReader.")
+    check_counts(num_readers=num_readers)
+    try:
+        return chosen(num_readers, **(reader_kwargs or {}))
+    except TypeError as error:
+        raise ValueError(f"reader_kwargs={reader_kwargs!r}: {chosen.__name__} does not take them ({error}).") from None

@@ -1,0 +1,190 @@
+"""Data sets of images in TFRecord files, in the layout of TF-Slim."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.datasets.arguments import check_counts
+from moxing.tensorflow.datasets.array_cache import ArrayCache, resolve_cache_dir
+from moxing.tensorflow.datasets.base_dataset import BaseDataset
+from moxing.tensorflow.datasets.image_stages import ImageStages
+from moxing.tensorflow.datasets.sample_source import Features
+from moxing.tensorflow.datasets.tfrecord.record_samples import explain_example, explain_image, readable_record
+from moxing.tensorflow.datasets.tfrecord.tfrecord_common import decoded_source, record_source
+from moxing.tensorflow.datasets.tfrecord.tfrecord_metadata import ImageClassificationTFRecordMetadata
+
+#: The keys of TF-Slim's image records. The file name and the class name are not in all of them.
+SLIM_FEATURES: Mapping[str, Any] = {
+    "image/encoded": tf.FixedLenFeature([], tf.string),
+    "image/class/label": tf.FixedLenFeature([], tf.int64),
+    "image/class/text": tf.FixedLenFeature([], tf.string, default_value=""),
+    "image/filename": tf.FixedLenFeature([], tf.string, default_value=""),
+}
+
+
+_FIRST_FORM = ("metadata", "keys_to_features", "items_to_handlers")
+#: What can be given beside them.
+_WITH_FIRST_FORM = (*_FIRST_FORM, "shuffle", "num_readers", "num_epochs", "num_parallel")
+
+
+def _accepts_first_form(initialize: Callable[..., None]) -> Callable[..., None]:
+    """Lets the first versions' `(metadata, keys_to_features, items_to_handlers, ...)` in, by position or by name."""
+
+    @functools.wraps(initialize)
+    def either(self: Any, *arguments: Any, **named: Any) -> None:
+        if len(arguments) > 1 and isinstance(arguments[1], Mapping):
+            if len(arguments) > len(_FIRST_FORM) or not named.keys().isdisjoint(_FIRST_FORM[: len(arguments)]):
+                raise TypeError(
+                    f"expected (metadata, keys_to_features, items_to_handlers) and all else by name, got "
+                    f"{len(arguments)} arguments by position and {', '.join(named) or 'none'} by name."
+                )
+            named = {**dict(zip(_FIRST_FORM, arguments, strict=False)), **named}
+            arguments = ()
+        if "keys_to_features" in named or "items_to_handlers" in named:
+            unused = [name for name in named if name not in _WITH_FIRST_FORM]
+            if unused or len(arguments) > 1:
+                raise ValueError(
+                    f"{', '.join(unused) or 'arguments by position'}: not used with keys_to_features, where handlers "
+                    f"make the features; there are {', '.join(_WITH_FIRST_FORM)}."
+                )
+        initialize(self, *arguments, **named)
+
+    return either
+
+
+class ImageClassificationTFRecordDataset(BaseDataset):
+    """Images with labels from TFRecord files. Make it inside `input_fn`.
+
+    Features: `image` (uint8, height x width x 3, unless an augmentation says otherwise), `label` (int64), `label_desc`
+    (the class's name), `image_name` (empty where the records have none), and the custom ones under their keys.
+
+    Args:
+      metadata: an `ImageClassificationTFRecordMetadata`.
+      batch_size: samples per batch; None: single samples, for `mox.run` to batch.
+      shuffle: every epoch in an order of its own.
+      shuffle_buffer_size: over how many records the order is mixed.
+      num_parallel: groups of records that are read, and records that are decoded, at once.
+      num_epochs: how often the data is gone through; None: without end.
+      cache_dir: keep decoded images in this directory for the following epochs; 'ENV': `$DLS_LOCAL_CACHE_PATH`.
+      preprocess_fn: `(image_name, image_buf, label, label_desc)` to the same four, in place of decoding and resizing;
+        with `batch_size` it is given batches.
+      image_size: a number, or (height, width), to resize to (nearest neighbour).
+      remove_cache_on_finish: remove the cache when the process ends.
+      private_num_threads: threads of the data set's own; 0: TensorFlow's.
+      custom_feature_keys: further keys to parse.
+      custom_feature_values: for each of them what is there, such as `tf.FixedLenFeature([], tf.float32)`.
+      drop_remainder: leave out the last batch if it is short.
+      augmentation_fn: from one image to one image; those of `mox.get_data_augmentation_fn` decode only what they use.
+      label_one_hot: `label` is a vector of float32.
+      keys_to_features, items_to_handlers, num_readers: the form of the first versions, `(metadata, keys_to_features,
+        items_to_handlers, shuffle=, num_readers=, num_epochs=)`: slim's handlers make the features.
+    """
+
+    @_accepts_first_form
+    def __init__(
+        self,
+        metadata: ImageClassificationTFRecordMetadata,
+        batch_size: int | None = None,
+        shuffle: bool = True,
+        shuffle_buffer_size: int = 6400,
+        num_parallel: int = 8,
+        num_epochs: int | None = None,
+        cache_dir: str | None = None,
+        preprocess_fn: Callable[..., Sequence[tf.Tensor]] | None = None,
+        image_size: Any = None,
+        remove_cache_on_finish: bool = True,
+        private_num_threads: int = 0,
+        custom_feature_keys: Sequence[str] | None = None,
+        custom_feature_values: Sequence[Any] | None = None,
+        drop_remainder: bool = False,
+        augmentation_fn: Callable[[tf.Tensor], tf.Tensor] | None = None,
+        label_one_hot: bool = False,
+        keys_to_features: Mapping[str, Any] | None = None,
+        items_to_handlers: Mapping[str, Any] | None = None,
+        num_readers: int | None = None,
+    ) -> None:
+        if not isinstance(metadata, ImageClassificationTFRecordMetadata):
+            raise ValueError(f"metadata={metadata!r}: expected an ImageClassificationTFRecordMetadata.")
+        if keys_to_features is not None or items_to_handlers is not None:
+            if keys_to_features is None or items_to_handlers is None:
+                raise ValueError("keys_to_features and items_to_handlers: expected both or neither.")
+            readers = num_parallel if num_readers is None else num_readers
+            check_counts(num_readers=readers)
+            self._source = decoded_source(metadata, keys_to_features, items_to_handlers, num_epochs, shuffle, readers)
+            return
+        if num_readers is not None:
+            raise ValueError(f"num_readers={num_readers}: it belongs to keys_to_features; here it is num_parallel.")
+        keys = list(custom_feature_keys or ())
+        if len(keys) != len(custom_feature_values or ()):
+            raise ValueError(
+                f"custom_feature_keys={keys!r} and custom_feature_values={custom_feature_values!r}: expected one value "
+                "for each key."
+            )
+        if label_one_hot and not metadata.num_classes:
+            raise ValueError("label_one_hot=True: give the metadata num_classes, or a labels.txt beside the files.")
+        check_counts(batch_size=batch_size, num_parallel=num_parallel)
+        check_counts(at_least=0, private_num_threads=private_num_threads)
+        parsed = {**SLIM_FEATURES, **dict(zip(keys, custom_feature_values or (), strict=True))}
+        directory = resolve_cache_dir(cache_dir)
+        images = ImageStages(
+            read=None,
+            readers=num_parallel,
+            threads=num_parallel,
+            batch_size=batch_size,
+            image_size=image_size,
+            preprocess_fn=preprocess_fn,
+            augmentation_fn=augmentation_fn,
+            drop_remainder=drop_remainder,
+            num_classes=metadata.num_classes if label_one_hot else None,
+            private_threads=private_num_threads,
+            cache=_cache(metadata, directory, preprocess_fn is None, remove_cache_on_finish) if directory else None,
+        )
+        names = _names_table(metadata.labels_to_names)
+
+        def parse(features: Features) -> Features:
+            values = tf.parse_single_example(readable_record(features), parsed)
+            label = values["image/class/label"]
+            return {
+                **{name: features[name] for name in features if name.startswith("moxing/")},
+                "image": values["image/encoded"],
+                "label": label,
+                "label_desc": values["image/class/text"] if names is None else _name_of(names, label),
+                "image_name": values["image/filename"],
+                **{key: values[key] for key in keys},
+            }
+
+        self._source = record_source(
+            metadata,
+            [(parse, num_parallel), *images.stages()],
+            shuffle=shuffle,
+            num_parallel=num_parallel,
+            num_epochs=num_epochs,
+            shuffle_buffer_size=shuffle_buffer_size,
+            finish=images.finish,
+            samples_per_element=batch_size or 1,
+            explain_content=lambda record: explain_example(record, parsed) or explain_image(record, "image/encoded"),
+        )
+
+
+def _names_table(labels_to_names: Mapping[int, str] | None) -> list[str] | None:
+    """Class names in the order of their numbers, with empty ones for numbers that have none."""
+    if not labels_to_names:
+        return None
+    return [labels_to_names.get(number, "") for number in range(max(labels_to_names) + 1)]
+
+
+def _name_of(names: list[str], label: tf.Tensor) -> tf.Tensor:
+    place = tf.clip_by_value(label, 0, len(names) - 1)
+    return tf.where(tf.equal(place, label), tf.gather(tf.constant(names), place), tf.constant(""))
+
+
+def _cache(
+    metadata: ImageClassificationTFRecordMetadata, directory: str, decoded: bool, remove_on_finish: bool
+) -> ArrayCache:
+    stamps = [(path, tf.gfile.Stat(path)) for path in metadata.files]
+    names = [f"{path}:{stat.length}:{stat.mtime_nsec}" for path, stat in stamps]
+    return ArrayCache(directory, names, "decoded" if decoded else "encoded", remove_on_finish)

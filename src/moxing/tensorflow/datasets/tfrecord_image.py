@@ -1,0 +1,6 @@
+"""Import path of MoXing's first versions."""
+
+from moxing.tensorflow.datasets.tfrecord.progressive import ProgressiveImagenetDataset
+from moxing.tensorflow.datasets.tfrecord.tfrecord_image import ImageClassificationTFRecordDataset
+
+__all__ = ["ImageClassificationTFRecordDataset", "ProgressiveImagenetDataset"]
