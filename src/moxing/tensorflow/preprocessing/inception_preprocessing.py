@@ -96,7 +96,7 @@ class InceptionPreprocessing:
     def train(self, picture: Picture, seed: tf.Tensor) -> tf.Tensor:
         """The training form of `picture`."""
         for_box, for_resize, for_mirror, for_colours = randomness.split(seed, 4)
-        window = self._box(picture, for_box)
+        window = random_box(picture, for_box, (self.output_height, self.output_width))
         image = self._resize(window, for_resize) / 255.0
         image = tf.compat.v2.image.stateless_random_flip_left_right(image, for_mirror)
         image = self._distort_colours(image, for_colours)
@@ -116,25 +116,6 @@ class InceptionPreprocessing:
         start = tf.cast((exact - exact * self.central_fraction) / 2.0, tf.int32)
         return start, length - 2 * start
 
-    def _box(self, picture: Picture, seed: tf.Tensor) -> tf.Tensor:
-        """The pixels of a random box, decoded no finer than the output needs."""
-        begin, size, _ = tf.compat.v2.image.stateless_sample_distorted_bounding_box(
-            image_size=tf.stack([picture.height, picture.width, 3]),
-            bounding_boxes=tf.constant([[[0.0, 0.0, 1.0, 1.0]]]),
-            seed=seed,
-            min_object_covered=0.1,
-            aspect_ratio_range=(0.75, 1.33),
-            area_range=(0.05, 1.0),
-            max_attempts=100,
-            use_image_if_no_bounding_boxes=True,
-        )
-        enough_rows = _divided_up(picture.height * self.output_height, size[0])
-        enough_columns = _divided_up(picture.width * self.output_width, size[1])
-        small = picture.shrunk(enough_rows, enough_columns)
-        top, height = _rescaled(begin[0], size[0], picture.height, small.height)
-        left, width = _rescaled(begin[1], size[1], picture.width, small.width)
-        return small.window(top, left, height, width)
-
     def _resize(self, window: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
         size = [self.output_height, self.output_width]
         if self.fast_mode:
@@ -152,6 +133,36 @@ class InceptionPreprocessing:
 
     def _shaped(self, image: tf.Tensor) -> tf.Tensor:
         return tf.ensure_shape(image, [self.output_height, self.output_width, 3])
+
+
+def random_box(
+    picture: Picture, seed: tf.Tensor, output: tuple[int, int], min_area: float = 0.05, covered: float = 0.1
+) -> tf.Tensor:
+    """The pixels of a random box of the picture, decoded no finer than the output needs.
+
+    Args:
+      picture: the picture.
+      seed: decides the box.
+      output: height and width to which the box will be resized.
+      min_area: the least part of the picture's area.
+      covered: boxes of a smaller part are drawn again, up to 100 times.
+    """
+    begin, size, _ = tf.compat.v2.image.stateless_sample_distorted_bounding_box(
+        image_size=tf.stack([picture.height, picture.width, 3]),
+        bounding_boxes=tf.constant([[[0.0, 0.0, 1.0, 1.0]]]),
+        seed=seed,
+        min_object_covered=covered,
+        aspect_ratio_range=(0.75, 1.33),
+        area_range=(min_area, 1.0),
+        max_attempts=100,
+        use_image_if_no_bounding_boxes=True,
+    )
+    small = picture.shrunk(
+        _divided_up(picture.height * output[0], size[0]), _divided_up(picture.width * output[1], size[1])
+    )
+    top, height = _rescaled(begin[0], size[0], picture.height, small.height)
+    left, width = _rescaled(begin[1], size[1], picture.width, small.width)
+    return small.window(top, left, height, width)
 
 
 def _apply(order: Sequence[_Distortion], image: tf.Tensor, seeds: Sequence[tf.Tensor]) -> tf.Tensor:
