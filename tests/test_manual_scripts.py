@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from PIL import Image
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "shared" / "seeds" / "scripts"
 
@@ -100,14 +101,12 @@ def test_dcgan(tmp_path, real_data):
 
 
 def test_output_fn_with_a_small_net(tmp_path):
-    """§4.3 with a local file, made-up images and a dense layer in place of ResNet; the rest as it stands."""
+    """§4.3 with a local file, own images and a dense layer in place of ResNet; the rest as it stands."""
     text = (SCRIPTS / "manual_4_3_output_fn.py").read_text()
-    text = re.sub(
-        r"  meta = .*?image = dataset.get\(\['image'\]\)\[0\]\n",
-        "  image = tf.random_uniform([40, 30, 3])\n",
-        text,
-        flags=re.S,
-    )
+    (tmp_path / "eval" / "class").mkdir(parents=True)
+    for number in range(5):
+        Image.new("RGB", (40, 30 + number), (number, 0, 0)).save(tmp_path / "eval" / "class" / f"{number}.jpg")
+    text = text.replace("/export1/flowers/raw/split/eval", str(tmp_path / "eval"))
     text = re.sub(
         r"mox\.get_model_fn\(.*?\)\(images\)",
         "(slim.fully_connected(slim.flatten(images), 10), None)",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import fcntl
 import hashlib
-import itertools
 import os
 import shutil
 import struct
@@ -144,17 +143,19 @@ def _own_directory(path: str) -> tuple[str, int]:
 
     Two caches that write into one data file would each put its images over the other's.
     """
-    for copy in itertools.count(1):
+    copy = 1
+    while True:
         directory = path if copy == 1 else f"{path}-{copy}"
         os.makedirs(directory, exist_ok=True)
         name = os.path.join(directory, "index")
         index = os.open(name, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             fcntl.flock(index, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A process that has just ended may have removed it in between.
-            if os.path.samestat(os.fstat(index), os.stat(name)):
-                return directory, index
-        except OSError:
-            pass
+        except BlockingIOError:
+            os.close(index)
+            copy += 1
+            continue
+        if os.path.exists(name) and os.path.samestat(os.fstat(index), os.stat(name)):
+            return directory, index
+        # A process that has just ended has removed it in between.
         os.close(index)
-    raise AssertionError("unreachable")

@@ -75,10 +75,11 @@ def log(monkeypatch):
 def scans(monkeypatch):
     """The names of the files that are scanned."""
     names: list[str] = []
+    original = record_index.scan
 
     def counting(path, progress):
         names.append(os.path.basename(path))
-        return scan(path, progress)
+        return original(path, progress)
 
     monkeypatch.setattr(record_index, "scan", counting)
     return names
@@ -271,9 +272,8 @@ class TestDamage:
             content = bytearray(b"".join(map(frame, records)))
             zero(content, 250 * lost - 3 if lost else 0, 250 * lost + 3)
             path.write_bytes(content)
-            os.utime(path, ns=(lost, lost))
-            expected = [record for i, record in enumerate(records) if i not in (lost - 1, lost)]
-            assert deliver(str(path)) == expected
+            kept = [i for i in range(40) if i not in (lost - 1, lost)]
+            assert scan(str(path)).offsets.tolist() == [250 * i for i in kept]
 
     def test_a_large_damage_takes_seconds(self, tmp_path):
         path = tmp_path / "a"

@@ -42,7 +42,9 @@ class RecordSamples:
         self._explain_content = explain_content
 
     def fetch(self, numbers: np.ndarray) -> list[np.ndarray]:
-        records = self._reader.read(numbers.tolist())
+        wanted = numbers.tolist()
+        self._reader.will_need(wanted)  # the disk works on all of them while the first is being read
+        records = self._reader.read(wanted)
         readable = np.array([record is not None for record in records])
         # NumPy would make an array of fixed-length strings, which loses zero bytes at the end.
         return [np.array([*(record or b"" for record in records), None], object)[:-1], readable]

@@ -83,6 +83,8 @@ class BaseTFRecordDataset(BaseDataset):
             raise ValueError(
                 f"feature_keys={feature_keys!r} and feature_values={feature_values!r}: expected one value for each key."
             )
+        if len(set(feature_keys or ())) < len(feature_keys or ()):
+            raise ValueError(f"feature_keys={feature_keys!r}: expected every key once.")
         if not feature_keys and not self._overridden("_parser"):
             raise ValueError("feature_keys: expected the keys to parse, unless the class overrides _parser.")
         self._keys = dict(zip(feature_keys or (), feature_values or (), strict=True))
@@ -114,6 +116,11 @@ class BaseTFRecordDataset(BaseDataset):
 
     def _build_features(self, *tensors: Any) -> None:
         """Turns the tensors of a record into features; to be overridden."""
+        if len(tensors) != len(self._keys):
+            raise ValueError(
+                f"{type(self).__name__}: _parser returned {len(tensors)} values for {len(self._keys)} feature_keys; "
+                "override _build_features as well, to name them."
+            )
         for key, tensor in zip(self._keys, tensors, strict=True):
             self._add_feature(key, tensor)
 

@@ -44,7 +44,7 @@ def _accepts_first_form(initialize: Callable[..., None]) -> Callable[..., None]:
                 )
             named = {**dict(zip(_FIRST_FORM, arguments, strict=False)), **named}
             arguments = ()
-        if "keys_to_features" in named or "items_to_handlers" in named:
+        if any(named.get(name) is not None for name in _FIRST_FORM[1:]):
             unused = [name for name in named if name not in _WITH_FIRST_FORM]
             if unused or len(arguments) > 1:
                 raise ValueError(
