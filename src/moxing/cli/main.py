@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from moxing._version import __version__
-from moxing.cli import demo, enable, run
+from moxing.cli import data, demo, enable, run
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,6 +36,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("run", help="run a TensorFlow 1 script as it stands", add_help=False)
     enable.add_commands(commands)
     demo.add_commands(commands)
+    data.add_commands(commands)
     version = commands.add_parser("version", help="print the versions of MoXing, TensorFlow and Python")
     version.set_defaults(function=_version)
     return parser

@@ -1,8 +1,10 @@
-"""`get_tfrecord` as the manual shows it, data set classes of the user's own, damaged files, and going on after a stop."""
+"""`get_tfrecord` as the manual shows it, classes of the user's own, damaged files, and going on after a stop."""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -156,8 +158,8 @@ class TestManualOutsideARun:
         with tf.Graph().as_default():
             (number,) = numbers(tmp_path, shuffle=False, num_epochs=1).get(["id"])
             batch = tf.train.batch([number], 5)
-            got = [batch.tolist() for batch in monitored_session(lambda session: session.run(batch))]
-        assert sum(got, []) == ids and {len(batch) for batch in got} == {5}
+            got = [values.tolist() for values in monitored_session(lambda session: session.run(batch))]
+        assert sum(got, []) == ids and {len(values) for values in got} == {5}
 
 
 class TestManualInARun:
@@ -535,6 +537,16 @@ class TestBadRecords:
             assert [bad.offset for bad in result.bad_samples] == [offsets[1]]
         assert len(journal(tmp_path / "log")) == 1
 
+    def test_a_long_stretch_of_bad_records(self, tmp_path):
+        """Longer than all that is read ahead, so that nothing good comes out for a while."""
+        mox.set_flag("max_bad_samples", 2000)
+        bad = range(200, 1700)
+        records = [b"bad" if i in bad else example({"id": i}) for i in range(2000)]
+        offsets = write(tmp_path / "data" / "a.tfrecord", records)
+        seen, entries = self.run(tmp_path, batch_size=20)
+        assert seen == [i for i in range(2000) if i not in bad]
+        assert sorted(entry["offset"] for entry in entries) == [offsets[i] for i in bad]
+
     def test_images_that_cannot_be_decoded(self, tmp_path):
         mox.set_flag("max_bad_samples", 10)
         records = [slim_example(image, label) for label, image in enumerate(IMAGES)]
@@ -612,6 +624,123 @@ class TestBadRecords:
         with pytest.raises(TooManyBadSamplesError):
             self.run(tmp_path, batch_size=20)
         assert tf.train.latest_checkpoint(str(tmp_path / "log")).endswith("-100")
+
+
+RADAR_SCRIPT = """
+# Two radar bands per record, as scripts of 2018 read them: training, then evaluation, then a file of predictions.
+import os
+import numpy as np
+import tensorflow as tf
+import moxing.tensorflow as mox
+from moxing.tensorflow.datasets.tfrecord_common import BaseTFRecordDataset, ImageClassificationTFRecordMetadata
+
+tf.flags.DEFINE_string('data_url', None, '')
+tf.flags.DEFINE_string('train_url', None, '')
+flags = tf.flags.FLAGS
+SIDE = 5
+
+
+class RadarDataset(BaseTFRecordDataset):
+  def _build_features(self, band_1, band_2, angle, id_or_label):
+    self._add_feature('band_1', tf.reshape(band_1, [SIDE, SIDE]))
+    self._add_feature('band_2', tf.reshape(band_2, [SIDE, SIDE]))
+    self._add_feature('angle', angle)
+    self._add_feature(self.last_name, id_or_label)
+
+
+class TrainDataset(RadarDataset):
+  last_name = 'label'
+
+
+class TestDataset(RadarDataset):
+  last_name = 'id'
+
+
+def input_fn(run_mode, **kwargs):
+  predict = run_mode == mox.ModeKeys.PREDICT
+  meta = ImageClassificationTFRecordMetadata(
+    flags.data_url, 'radar-test-*.tfrecord' if predict else 'radar-train-*.tfrecord',
+    num_samples=12 if predict else 40, redirect_dir=None)
+  last = tf.FixedLenFeature((), tf.string if predict else tf.int64, default_value=None)
+  dataset = (TestDataset if predict else TrainDataset)(
+    meta,
+    feature_keys=['band_1', 'band_2', 'angle', 'id' if predict else 'is_iceberg'],
+    feature_values=[tf.FixedLenFeature((SIDE * SIDE,), tf.float32, default_value=None),
+                    tf.FixedLenFeature((SIDE * SIDE,), tf.float32, default_value=None),
+                    tf.FixedLenFeature((), tf.float32, default_value=None),
+                    last],
+    shuffle=run_mode == mox.ModeKeys.TRAIN,
+    num_parallel=16,
+    num_epochs=None if run_mode == mox.ModeKeys.TRAIN else 1)
+  if predict:
+    band_1, band_2, name, angle = dataset.get(['band_1', 'band_2', 'id', 'angle'])
+    # Strings could not be fetched from several GPUs: as numbers, one by character.
+    label = tf.py_func(lambda text: np.array([int(byte) for byte in text], np.int64), [name], tf.int64)
+    label.set_shape([3])
+  else:
+    band_1, band_2, label, angle = dataset.get(['band_1', 'band_2', 'label', 'angle'])
+  image = tf.stack([band_1, band_2], axis=-1)
+  if run_mode == mox.ModeKeys.TRAIN:
+    image = tf.image.random_flip_left_right(image)
+    image = tf.image.random_flip_up_down(image)
+  return image, label, angle
+
+
+def model_fn(inputs, run_mode, **kwargs):
+  image, label, angle = inputs
+  values = tf.concat([tf.reduce_mean(image, [1, 2]), tf.expand_dims(angle, -1)], -1)
+  logits = tf.squeeze(tf.layers.dense(values, 1), -1)
+  if run_mode == mox.ModeKeys.PREDICT:
+    return mox.ModelSpec(output_info={'id': label, 'probability': tf.nn.sigmoid(logits)})
+  truth = tf.cast(label, tf.float32)
+  loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=truth, logits=logits))
+  right = tf.reduce_mean(tf.cast(tf.equal(logits > 0, truth > 0.5), tf.float32))
+  return mox.ModelSpec(loss=loss, log_info={'loss': loss, 'accuracy': right})
+
+
+def output_fn(outputs):
+  with open(os.path.join(flags.train_url, 'answers.csv'), 'a') as answers:
+    for output in outputs:
+      for name, probability in zip(output['id'], output['probability']):
+        answers.write('%s,%f\\n' % (''.join(chr(code) for code in name), probability))
+
+
+def main(_):
+  common = dict(input_fn=input_fn, model_fn=model_fn)
+  mox.run(optimizer_fn=mox.get_optimizer_fn('adam', learning_rate=0.1), run_mode=mox.ModeKeys.TRAIN, batch_size=10,
+          log_dir=flags.train_url, max_number_of_steps=60, **common)
+  mox.run(run_mode=mox.ModeKeys.EVAL, batch_size=8, checkpoint_path=flags.train_url, max_number_of_steps=5, **common)
+  mox.run(run_mode=mox.ModeKeys.PREDICT, batch_size=4, checkpoint_path=flags.train_url, max_number_of_steps=3,
+          output_fn=output_fn, output_every_n_steps=1, **common)
+
+
+if __name__ == '__main__':
+  tf.app.run(main=main)
+"""
+
+
+def test_a_script_of_the_time(tmp_path):
+    """Icebergs are bright in the first band: the script finds that out, and names its answers right."""
+    generator = np.random.default_rng(0)
+
+    def record(is_iceberg, key, value):
+        bands = generator.normal(size=(2, 25)) + [[2.0 * is_iceberg], [0.0]]
+        return example(
+            {"band_1": bands[0].tolist(), "band_2": bands[1].tolist(), "angle": float(is_iceberg) / 7, key: value}
+        )
+
+    for part in range(2):
+        records = [record(i % 2, "is_iceberg", i % 2) for i in range(20)]
+        write(tmp_path / "data" / f"radar-train-{part}.tfrecord", records)
+    write(tmp_path / "data" / "radar-test-0.tfrecord", [record(i % 2, "id", b"%03d" % i) for i in range(12)])
+    (tmp_path / "script.py").write_text(RADAR_SCRIPT)
+    command = [sys.executable, "-m", "moxing", "run", "script.py", f"--data_url={tmp_path / 'data'}", "--train_url=log"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    answers = [line.split(",") for line in (tmp_path / "log" / "answers.csv").read_text().splitlines()]
+    assert [name for name, _ in answers] == [f"{i:03d}" for i in range(12)]
+    assert [float(probability) > 0.5 for _, probability in answers] == [i % 2 == 1 for i in range(12)]
+    assert "bad sample" not in done.stderr + done.stdout
 
 
 class TestGoingOn:

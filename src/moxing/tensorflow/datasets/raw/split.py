@@ -72,16 +72,16 @@ def split_image_classification_dataset(
       ...     split_image_classification_dataset({'train': 0.9, 'eval': 0.1}, folder + '/all', folder + '/split')
       {'train': 9, 'eval': 1}
     """
-    fractions = _check_spec(split_spec)
+    fractions = check_spec(split_spec)
     source = list_image_folder(src_dir, "src_dir")
     names = order_classes(source, _LABELS)
-    _check_sizes(source.classes, fractions)
+    check_sizes(source.classes, fractions)
     dst = os.path.abspath(local_path(dst_dir, "dst_dir"))
     _check_places(source.base_dir, source.classes, dst, fractions)
     labels_file = find_labels_file(source.base_dir, _LABELS)
     labels = format_labels(names) if labels_file is None else file.read(labels_file, binary=True)
 
-    plan = _make_plan(source.classes, fractions)
+    plan = make_plan(source.classes, fractions)
     marker = {
         "src_dir": os.path.realpath(source.base_dir),
         "split_spec": dict(sorted(fractions.items())),
@@ -99,7 +99,7 @@ def split_image_classification_dataset(
     return {split: sum(map(len, plan[split].values())) for split in split_spec}
 
 
-def _check_spec(split_spec: Any) -> dict[str, float]:
+def check_spec(split_spec: Any) -> dict[str, float]:
     example = "expected fractions by split, such as {'train': 0.9, 'eval': 0.1}"
     if not isinstance(split_spec, Mapping) or not split_spec:
         raise ValueError(f"split_spec={split_spec!r}: {example}.")
@@ -116,7 +116,7 @@ def _check_spec(split_spec: Any) -> dict[str, float]:
     return fractions
 
 
-def _check_sizes(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, float]) -> None:
+def check_sizes(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, float]) -> None:
     small = [f"{name!r} ({len(files)})" for name, files in classes.items() if len(files) < len(fractions)]
     if small:
         more = f" and {len(small) - _SHOWN} more" if len(small) > _SHOWN else ""
@@ -143,7 +143,7 @@ def _check_places(src: str, classes: Mapping[str, Any], dst: str, fractions: Map
                 )
 
 
-def _make_plan(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, float]) -> Plan:
+def make_plan(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, float]) -> Plan:
     # Sorted, so that the order of the dict does not matter.
     splits = sorted(fractions)
     plan: Plan = {split: {} for split in splits}

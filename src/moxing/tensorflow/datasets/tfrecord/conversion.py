@@ -26,7 +26,7 @@ from moxing.tensorflow.datasets.raw.folders import ImageFolder, list_image_folde
 from moxing.tensorflow.datasets.raw.raw_metadata import order_classes
 
 # The cut of `moxing data split`, so that both commands put an image into the same split.
-from moxing.tensorflow.datasets.raw.split import _check_sizes, _check_spec, _make_plan
+from moxing.tensorflow.datasets.raw.split import check_sizes, check_spec, make_plan
 from moxing.tensorflow.datasets.tfrecord.image_records import BadImageError, ImageDecoder, image_record, store_image
 from moxing.tf1.records import masked_crc32c
 
@@ -141,10 +141,10 @@ def convert_image_folder(
     check_counts(shards=shards, resize_short_side=resize_short_side, threads=threads)
     if prefix is not None and (not isinstance(prefix, str) or not prefix or prefix[0] == "." or "/" in prefix):
         raise ValueError(f"prefix={prefix!r}: expected the beginning of a file name, such as 'flowers'.")
-    fractions = _check_spec({"train": 1.0} if split_spec is None else split_spec)
+    fractions = check_spec({"train": 1.0} if split_spec is None else split_spec)
     source = list_image_folder(src_dir, "src_dir")
     names = order_classes(source, "labels.txt")
-    _check_sizes(source.classes, fractions)
+    check_sizes(source.classes, fractions)
     dst = os.path.abspath(local_path(dst_dir, "dst_dir"))
     _check_place(source.base_dir, dst)
 
@@ -177,7 +177,7 @@ def _make_shards(
     source: ImageFolder, names: Sequence[str], fractions: Mapping[str, float], count: int | None, prefix: str | None
 ) -> list[_Shard]:
     labels = {name: label for label, name in enumerate(names)}
-    cut = _make_plan(source.classes, fractions)
+    cut = make_plan(source.classes, fractions)
     result = []
     for split in fractions:
         wanted = [(name, inner) for name, files in cut[split].items() for inner in files]

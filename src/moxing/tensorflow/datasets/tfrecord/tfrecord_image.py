@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.array_cache import ArrayCache, resolve_cache_dir
 from moxing.tensorflow.datasets.base_dataset import BaseDataset
-from moxing.tensorflow.datasets.image_stages import ImageStages
+from moxing.tensorflow.datasets.image_stages import PREPROCESSED, ImageStages
 from moxing.tensorflow.datasets.sample_source import Features
 from moxing.tensorflow.datasets.tfrecord.record_samples import explain_example, explain_image, readable_record
 from moxing.tensorflow.datasets.tfrecord.tfrecord_common import decoded_source, record_source
@@ -124,6 +124,12 @@ class ImageClassificationTFRecordDataset(BaseDataset):
                 f"custom_feature_keys={keys!r} and custom_feature_values={custom_feature_values!r}: expected one value "
                 "for each key."
             )
+        for key in keys:
+            if key in PREPROCESSED or keys.count(key) > 1:
+                raise ValueError(
+                    f"custom_feature_keys={keys!r}: {key!r} would take the place of another feature. For records in a "
+                    "layout of your own, derive a class from BaseTFRecordDataset."
+                )
         if label_one_hot and not metadata.num_classes:
             raise ValueError("label_one_hot=True: give the metadata num_classes, or a labels.txt beside the files.")
         check_counts(batch_size=batch_size, num_parallel=num_parallel)

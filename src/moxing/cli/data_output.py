@@ -1,0 +1,73 @@
+"""What the commands of `moxing data` print, and how they read what is alike in them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+
+def show(text: str = "") -> None:
+    """Prints a line whatever is in it: file names may hold bytes that are no text, a terminal may not know a sign.
+
+    Example:
+      >>> show('a\\udcff')
+      a?
+    """
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "replace").decode(encoding))
+
+
+def show_table(rows: Sequence[Sequence[str]]) -> None:
+    """Prints rows in columns: the first to the left, the others to the right.
+
+    Example:
+      >>> show_table([('split', 'files'), ('train', '9')])
+        split  files
+        train      9
+    """
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        show(f"  {'  '.join(cells)}".rstrip())
+
+
+def split_spec(text: str) -> dict[str, float]:
+    """Reads `train:0.9,eval:0.1`.
+
+    Example:
+      >>> split_spec('train:0.9,eval:0.1')
+      {'train': 0.9, 'eval': 0.1}
+    """
+    result: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, number = part.strip().rpartition(":")
+        try:
+            fraction = float(number)
+        except ValueError:
+            fraction = 0.0
+        if not name or name in result or not fraction:
+            raise argparse.ArgumentTypeError(f"{text!r}: expected splits and fractions such as train:0.9,eval:0.1")
+        result[name] = fraction
+    return result
+
+
+def megabytes(count: int) -> str:
+    """A size for people.
+
+    Example:
+      >>> megabytes(1_500_000)
+      '1.5 MB'
+    """
+    return f"{count / 1e6:,.1f} MB"
+
+
+def counted(counts: dict[str, int]) -> str:
+    """Kinds and numbers, the most frequent first.
+
+    Example:
+      >>> counted({'PNG': 1, 'JPEG': 1200})
+      '1,200 JPEG, 1 PNG'
+    """
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{count:,} {kind}" for kind, count in ordered)
