@@ -298,8 +298,8 @@ FLAGS = FlagRegistry(
         Flag("chief_inc_global_step", bool, False, "Only the chief advances global_step."),
         Flag("rank", int, 0, "Index of this process (accepted for scripts that pass it to every backend)."),
         Flag("keep_checkpoint_max", int, 5, "How many checkpoints are kept."),
-        Flag("max_bad_samples", str, "0.1%", "Unreadable samples that are left out before a run stops: a number or a share."),
-        Flag("max_image_pixels", int, 178_000_000, "Images that claim more pixels are refused before they are decoded."),
+        Flag("max_bad_samples", str, "0.1%", "Unreadable samples that are left out before a run stops."),
+        Flag("max_image_pixels", int, 178_000_000, "Images of more pixels are refused before they are decoded."),
         Flag("restart", bool, False, "Move the checkpoints in log_dir aside and train from the start."),
     )
 )

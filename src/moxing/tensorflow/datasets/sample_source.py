@@ -7,7 +7,6 @@ A sample is numbered before it is read, so a gap in the numbers afterwards tells
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -94,27 +93,20 @@ class SampleSource:
     def build(self, start: int = 0) -> tf.data.Dataset:
         """The data set from the position `start` on, in the current graph."""
         end = _ENDLESS if self.order.total is None else self.order.total
-        watch = _Watch(self, start)
-        dataset = tf.data.Dataset.range(start, end, _CHUNK).take_while(watch.goes_on)
-        dataset = dataset.map(lambda first: self._fetch(first, watch), num_parallel_calls=self.fetchers)
+        dataset = tf.data.Dataset.range(start, end, _CHUNK)
+        # In order, whatever the user's options say: a sample that comes late would be taken for a bad one.
+        dataset = dataset.map(self._fetch, num_parallel_calls=self.fetchers, deterministic=True)
         dataset = dataset.unbatch().prefetch(self.capacity)
         for stage, parallel in self.stages:
-            dataset = dataset.map(self._keeping_position(stage), num_parallel_calls=parallel)
-        dataset = dataset.ignore_errors()
-        # What is missing at the very end shows only against something that comes after it.
-        dataset = dataset.concatenate(tf.data.Dataset.from_tensors(_stand_in(dataset.element_spec, end)))
-        dataset = dataset.scan(np.int64(start), watch.step).filter(lambda features: features[POSITION] < end)
+            dataset = dataset.map(self._keeping_position(stage), num_parallel_calls=parallel, deterministic=True)
+        # A gap shows against what comes after it. After every chunk comes a milestone, which is never bad: without
+        # them, nothing would show at the very end, and TensorFlow would skip bad samples for ever if all are bad.
+        milestones = _milestones(dataset.element_spec, start, end)
+        turns = tf.data.Dataset.from_tensor_slices(np.repeat(np.int64([0, 1]), [_CHUNK, 1])).repeat()
+        dataset = tf.data.Dataset.choose_from_datasets([dataset, milestones], turns, stop_on_empty_dataset=False)
+        dataset = dataset.ignore_errors().scan((np.int64(start), np.int64(start)), self._notice_gaps(start))
+        dataset = dataset.filter(lambda features: features[NUMBER] >= 0)
         return made_by(self, self.finish(dataset))
-
-    def in_flight(self) -> int:
-        """The most positions that are fetched and have not come out of the stages yet."""
-        return _CHUNK * (self.fetchers + 2) + self.capacity + sum(parallel + 1 for _, parallel in self.stages)
-
-    def note_bad(self, position: int, start: int) -> None:
-        """Tells of the sample at a position that it cannot be used."""
-        self._gaps.append(position)
-        number = int(self.order.numbers(np.array([position]))[0])
-        self.journal.add_bad(self.samples.explain(number), read=position + 1 - start)
 
     def position_after(self, start: int, elements: int) -> int:
         """The position behind `elements` elements of a data set that began at `start`: bad samples count as well."""
@@ -125,16 +117,11 @@ class SampleSource:
             position += 1
         return position if self.order.total is None else min(position, self.order.total)
 
-    def _fetch(self, first: tf.Tensor, watch: _Watch) -> Features:
+    def _fetch(self, first: tf.Tensor) -> Features:
         number = tf.TensorSpec([], tf.int64)
         columns = {POSITION: number, NUMBER: number, **self.samples.columns}
         types = [spec.dtype for spec in columns.values()]
-
-        def fetch_chunk(first: np.ndarray) -> list[np.ndarray]:
-            watch.before_fetch(int(first))
-            return self._fetch_chunk(int(first))
-
-        values = tf.numpy_function(guarded(self.journal, fetch_chunk), [first], types)
+        values = tf.numpy_function(guarded(self.journal, self._fetch_chunk), [first], types)
         for value, spec in zip(values, columns.values(), strict=True):
             value.set_shape([None, *spec.shape])
         features = dict(zip(columns, values, strict=True))
@@ -142,9 +129,11 @@ class SampleSource:
         own = tf.fill(tf.shape(positions), np.int64(self.seed[0] << 8 | self.seed[1]))
         return {**features, SEED: tf.stack([own, positions], axis=1)}
 
-    def _fetch_chunk(self, first: int) -> list[np.ndarray]:
-        stop = first + _CHUNK if self.order.total is None else min(first + _CHUNK, self.order.total)
-        positions: np.ndarray = np.arange(first, stop, dtype=np.int64)
+    def _fetch_chunk(self, first: np.ndarray) -> list[np.ndarray]:
+        if self.journal.failure is not None:
+            raise self.journal.failure
+        stop = int(first) + _CHUNK if self.order.total is None else min(int(first) + _CHUNK, self.order.total)
+        positions: np.ndarray = np.arange(int(first), stop, dtype=np.int64)
         numbers = self.order.numbers(positions)
         return [positions, numbers, *self.samples.fetch(numbers)]
 
@@ -155,52 +144,36 @@ class SampleSource:
 
         return read
 
+    def _notice_gaps(self, start: int) -> Callable[[Any, Features], tuple[Any, Features]]:
+        """The function of a `Dataset.scan` whose state is the next position and the one behind the last good sample."""
 
-class _Watch:
-    """Notices which positions went in and did not come out.
-
-    Usually a gap shows when the next good sample comes. Where none comes for long, what has been fetched since tells:
-    only so many samples can be on their way.
-    """
-
-    def __init__(self, source: SampleSource, start: int) -> None:
-        self._source, self._start = source, start
-        self._lock = threading.Lock()
-        self._silent_from = start
-
-    def goes_on(self, first: tf.Tensor) -> tf.Tensor:
-        """False when the data has failed; without this, TensorFlow would skip errors for ever."""
-        good = tf.numpy_function(lambda _: np.bool_(self._source.journal.failure is None), [first], tf.bool)
-        return tf.ensure_shape(good, [])
-
-    def before_fetch(self, first: int) -> None:
-        """Notes what cannot come any more, before the chunk at `first` is fetched."""
-        with self._lock:
-            if first == self._start:
-                self._silent_from = first  # the iterator begins again
-            while self._silent_from < first - self._source.in_flight():
-                self._silent_from += 1
-                self._source.note_bad(self._silent_from - 1, self._start)
-
-    def step(self, expected: tf.Tensor, features: Features) -> tuple[tf.Tensor, Features]:
-        """The function of a `Dataset.scan` over the samples that came out, whose state is the next position."""
-        position = features[POSITION]
-        # Python hears of gaps, and of every so many samples that all is well.
-        usual = tf.logical_and(tf.equal(expected, position), tf.not_equal(position % _CHUNK, 0))
-        came = guarded(self._source.journal, self._came)
-        noted = tf.cond(usual, lambda: position, lambda: tf.numpy_function(came, [expected, position], tf.int64))
-        noted = tf.ensure_shape(noted, [])
-        return noted + 1, {**features, POSITION: noted}
-
-    def _came(self, expected: np.ndarray, position: np.ndarray) -> np.ndarray:
-        if self._source.journal.failure is not None:
-            raise self._source.journal.failure
-        with self._lock:
+        def note(expected: np.ndarray, position: np.ndarray, good: np.ndarray) -> np.ndarray:
+            if self.journal.failure is not None:
+                raise self.journal.failure
             for gap in range(int(expected), int(position)):
-                self._source.note_bad(gap, self._start)
-            # Up to the next multiple samples may come out that nothing is said of.
-            self._silent_from = max(self._silent_from, (int(position) // _CHUNK + 1) * _CHUNK)
-        return position
+                self._note_bad(gap, start)
+            if position - good >= self.order.count:
+                bad = "\n".join(f"  {sample}" for sample in self.journal.bad[:3])
+                raise ValueError(f"Not one of {self.order.count} samples can be used:\n{bad}")
+            return position
+
+        def step(state: tuple[tf.Tensor, tf.Tensor], features: Features) -> tuple[Any, Features]:
+            (expected, good), position, is_sample = state, features[POSITION], features[NUMBER] >= 0
+            noted = tf.cond(
+                tf.equal(expected, position),
+                lambda: position,
+                lambda: tf.numpy_function(guarded(self.journal, note), [expected, position, good], tf.int64),
+            )
+            noted = tf.ensure_shape(noted, [])
+            after = tf.where(is_sample, noted + 1, noted)
+            return (after, tf.where(is_sample, after, good)), {**features, POSITION: noted}
+
+        return step
+
+    def _note_bad(self, position: int, start: int) -> None:
+        self._gaps.append(position)
+        number = int(self.order.numbers(np.array([position]))[0])
+        self.journal.add_bad(self.samples.explain(number), read=position + 1 - start)
 
 
 #: Graph collection of our data sets, each with its source. No string: a meta graph leaves such collections out.
@@ -228,10 +201,14 @@ def with_private_threads(dataset: tf.data.Dataset, count: int) -> tf.data.Datase
     return dataset.with_options(options)
 
 
-def _stand_in(spec: Any, position: int) -> Any:
-    """An element of zeros, with the given position."""
-    features = {name: _zeros(part) for name, part in spec.items()}
-    return {**features, POSITION: tf.constant(position, tf.int64)}
+def _milestones(spec: Any, start: int, end: int) -> tf.data.Dataset:
+    """After each chunk an element of zeros, without a number, whose position is behind the chunk."""
+
+    def milestone(first: tf.Tensor) -> Features:
+        features = {name: _zeros(part) for name, part in spec.items()}
+        return {**features, POSITION: tf.minimum(first + _CHUNK, end), NUMBER: tf.constant(-1, tf.int64)}
+
+    return tf.data.Dataset.range(start, end, _CHUNK).map(milestone)
 
 
 def _zeros(spec: Any) -> Any:

@@ -100,6 +100,7 @@ def split_image_classification_dataset(
 
 
 def check_spec(split_spec: Any) -> dict[str, float]:
+    """The fractions of a split, checked."""
     example = "expected fractions by split, such as {'train': 0.9, 'eval': 0.1}"
     if not isinstance(split_spec, Mapping) or not split_spec:
         raise ValueError(f"split_spec={split_spec!r}: {example}.")
@@ -117,6 +118,7 @@ def check_spec(split_spec: Any) -> dict[str, float]:
 
 
 def check_sizes(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, float]) -> None:
+    """Raises where a class has too few files for every split to get one."""
     small = [f"{name!r} ({len(files)})" for name, files in classes.items() if len(files) < len(fractions)]
     if small:
         more = f" and {len(small) - _SHOWN} more" if len(small) > _SHOWN else ""
@@ -144,6 +146,7 @@ def _check_places(src: str, classes: Mapping[str, Any], dst: str, fractions: Map
 
 
 def make_plan(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, float]) -> Plan:
+    """Which files of which class go into which split."""
     # Sorted, so that the order of the dict does not matter.
     splits = sorted(fractions)
     plan: Plan = {split: {} for split in splits}
