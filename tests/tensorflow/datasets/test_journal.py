@@ -108,7 +108,10 @@ def test_a_resumed_run_adds_only_what_is_new(tmp_path):
     assert [entry["file"] for entry in listed(tmp_path)] == [f"/data/{number}.jpg" for number in range(3)]
 
 
-@pytest.mark.parametrize("rest", ['{"file": "/data/1.jp', '{"file": "/data/1.jpg", "offset": null, "reason": "x"}', "[]\n"])
+WITHOUT_LINE_END = '{"file": "/data/1.jpg", "offset": null, "reason": "x"}'
+
+
+@pytest.mark.parametrize("rest", ['{"file": "/data/1.jp', WITHOUT_LINE_END, "[]\n"])
 def test_a_cut_last_line_harms_no_other_line(tmp_path, rest):
     FLAGS.set("max_bad_samples", "9")
     Journal(str(tmp_path)).add_bad(bad(0), read=10)
@@ -120,7 +123,7 @@ def test_a_cut_last_line_harms_no_other_line(tmp_path, rest):
     lines = (tmp_path / FILE_NAME).read_text().splitlines()
     whole = [json.loads(line)["file"] for line in lines if line.startswith("{") and line.endswith("}")]
     assert whole == [f"/data/{number}.jpg" for number in range(3)]
-    assert len(lines) == 3 + (rest != '{"file": "/data/1.jpg", "offset": null, "reason": "x"}')
+    assert len(lines) == 3 + (rest != WITHOUT_LINE_END)
 
 
 def test_names_that_are_not_utf8(tmp_path):

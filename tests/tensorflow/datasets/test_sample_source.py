@@ -65,7 +65,7 @@ def many_may_be_bad():
     FLAGS.set("max_bad_samples", "1000000")
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(st.integers(1, 150), st.integers(1, 3), st.data())
 def test_begins_anywhere(count, epochs, data):
     start = data.draw(st.integers(0, count * epochs))
@@ -74,16 +74,14 @@ def test_begins_anywhere(count, epochs, data):
     assert values(source, start) == expected(source, start)
 
 
-@pytest.mark.parametrize("start", [0, 1, 63, 64, 65, 99, 100, 101, 199, 229, 300])
+@pytest.mark.parametrize("start", [1, 64, 101, 229, 300])
 def test_building_from_a_place_is_the_same_as_skipping_to_it(start):
     source = make(100, 3)
     with session() as opened:
         skipped = tf.data.make_one_shot_iterator(source.build(0).skip(start)).get_next()
         built = tf.data.make_one_shot_iterator(source.build(start)).get_next()
         names = ["value", "name", POSITION, NUMBER, SEED]
-        pairs = [
-            elements(opened, [element[name] for name in names]) for element in (skipped, built)
-        ]  # fmt: skip
+        pairs = [elements(opened, [element[name] for name in names]) for element in (skipped, built)]
     assert len(pairs[0]) == len(pairs[1]) == 300 - start
     for one, other in zip(*pairs, strict=True):
         for left, right in zip(one, other, strict=True):
@@ -112,10 +110,10 @@ def test_bad_samples_are_left_out_and_named(bad):
     assert [sample.file for sample in source.journal.bad] == [str(number) for number in bad]
 
 
-@pytest.mark.parametrize("bad", [[], [0, 1], [9, 30, 31, 32], [99], range(0, 100, 3)], ids=str)
+@pytest.mark.parametrize("bad", [[], [0, 1, 99], range(0, 100, 3)], ids=str)
 def test_going_on_after_n_elements(bad):
     everything = expected(make(100, 2, bad))
-    for delivered in (1, 33, 64, len(everything)):
+    for delivered in (1, 33, len(everything)):
         source = make(100, 2, bad)
         assert values(source, most=delivered) == everything[:delivered]
         assert values(make(100, 2, bad), source.position_after(0, delivered)) == everything[delivered:]
@@ -135,7 +133,7 @@ def test_going_on_twice():
 def test_going_on_after_n_batches():
     bad = [3, 4, 50]
     everything = expected(make(100, 2, bad))
-    for delivered in (0, 1, 10, 48):
+    for delivered in (1, 10, 48):
         source = make(100, 2, bad, finish=lambda dataset: dataset.batch(4))
         batches = values(source, most=delivered)
         assert [value for batch in batches for value in batch] == everything[: 4 * delivered]

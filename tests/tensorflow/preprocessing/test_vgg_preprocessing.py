@@ -37,26 +37,38 @@ def test_type_of_the_image_does_not_matter(mode, dtype):
 
 
 def decisions(images: np.ndarray, height: int, width: int) -> dict[str, np.ndarray]:
-    """From pixels that say where they were: the size of the resized image, the corner of the crop, mirrored or not."""
+    """From pixels that say where they were: the size of the resized image, the corner of the crop, mirrored or not.
+
+    The part is cut out at whole pixels, which are small here: the image is ten times as large as what it is resized to.
+    """
     pixels = images + MEANS
-    middle = pixels.shape[1] // 2
-    down = pixels[:, middle, middle, 1] - pixels[:, middle - 1, middle, 1]
-    across = pixels[:, middle, middle, 0] - pixels[:, middle, middle - 1, 0]
-    mirrored = across < 0
-    row = pixels[:, middle, middle, 1] / down - middle
-    from_left = np.where(mirrored, pixels.shape[2] - 1 - middle, middle)
-    column = pixels[:, middle, middle, 0] / np.abs(across) - from_left
-    found = {"height": height / down, "width": width / np.abs(across), "top": row, "left": column}
+    across = pixels[:, 0, 1, 0] - pixels[:, 0, 0, 0]
+    found = {
+        "rows": (pixels[:, 1, 0, 1] - pixels[:, 0, 0, 1]) * pixels.shape[1],
+        "columns": np.abs(across) * pixels.shape[2],
+        "top": pixels[:, 0, 0, 1],
+        "left": np.where(across < 0, pixels[:, 0, -1, 0], pixels[:, 0, 0, 0]),
+    }
     whole = {name: np.rint(values).astype(int) for name, values in found.items()}
     for name, values in found.items():
         np.testing.assert_allclose(values, whole[name], atol=0.05)  # else the pixels were not what we took them for
-    return {**whole, "mirrored": mirrored}
+    resized = np.rint(pixels.shape[1] * height / whole["rows"]).astype(int)
+    resized_width = np.rint(pixels.shape[2] * width / whole["columns"]).astype(int)
+    return {
+        "height": resized,
+        "width": resized_width,
+        "top": np.rint((whole["top"] + 0.5) * resized / height).astype(int),
+        "left": np.rint((whole["left"] + 0.5) * resized_width / width).astype(int),
+        "mirrored": across < 0,
+    }
 
 
 def test_training_side_and_mirror():
-    found = decisions(draw("vgg_16", positions(40, 60), 24, 24, resize_side_min=32, resize_side_max=48), 40, 60)
+    images = draw("vgg_16", positions(400, 600), 24, 24, resize_side_min=32, resize_side_max=48)
+    found = decisions(images, 400, 600)
     assert chi_square(found["height"], 32, 48) < limit(17)
-    np.testing.assert_array_equal(found["width"], np.rint(found["height"] * 1.5))
+    # A whole number of columns tells the width to one or two pixels.
+    np.testing.assert_allclose(found["width"], np.rint(found["height"] * 1.5), atol=1)
     assert abs(found["mirrored"].mean() - 0.5) < 0.03
     assert abs(np.corrcoef(found["mirrored"], found["height"])[0, 1]) < 0.07
     assert (found["top"] >= 0).all() and (found["top"] <= found["height"] - 24).all()
@@ -64,12 +76,24 @@ def test_training_side_and_mirror():
 
 
 def test_training_place():
-    found = decisions(draw("resnet_v1_50", positions(40, 50), 24, 20, resize_side_min=32, resize_side_max=32), 40, 50)
+    images = draw("resnet_v1_50", positions(400, 500), 24, 20, resize_side_min=32, resize_side_max=32)
+    found = decisions(images, 400, 500)
     assert set(found["height"]) == {32} and set(found["width"]) == {40}
     assert chi_square(found["top"], 0, 32 - 24) < limit(9)
     assert chi_square(found["left"], 0, 40 - 20) < limit(21)
     assert abs(np.corrcoef(found["top"], found["left"])[0, 1]) < 0.07
     assert abs(np.corrcoef(found["mirrored"], found["left"])[0, 1]) < 0.07
+
+
+@pytest.mark.parametrize("side", [30, 100, 333])
+def test_training_is_the_resized_and_cropped_image_but_for_a_part_of_a_pixel(side):
+    """A crop that has only one place to be: of the whole image, to its own size."""
+    image = photo(100, 100)
+    expected = bilinear(image, side, side) - MEANS
+    options = {"seed": (1, 2), "resize_side_min": side, "resize_side_max": side}
+    found = augment("vgg_16", "TRAIN", image, side, side, **options)
+    error = min(np.abs(found - expected).max(), np.abs(found[:, ::-1] - expected).max())
+    assert error < 0.02
 
 
 def test_training_depends_on_the_seed_alone():

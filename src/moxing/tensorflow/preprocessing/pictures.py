@@ -17,9 +17,9 @@ Pixels: TypeAlias = int | tf.Tensor
 
 _RATIOS = (1, 2, 4, 8)  # the scales at which libjpeg decodes
 # Decoding a window, libjpeg does not know the colour beyond its left and right edge (colour is often stored at half
-# the resolution and interpolated). One block more on each side, cut off afterwards, gives exactly the pixels of the
-# whole image; without it the edge columns differ by up to 83 of 255.
-_MARGIN = 16
+# the resolution and interpolated). Two pixels more on each side, cut off afterwards, give exactly the pixels of the
+# whole image; without them the edge columns differ by up to 83 of 255.
+_MARGIN = 2
 
 
 class Picture(abc.ABC):
@@ -139,8 +139,13 @@ class EncodedPicture(Picture):
         """`jpeg(ratio)` or `other()`, as the header says. Either runs after the check of the size in the header."""
         if self._scale is None:
             return tf.cond(self._is_jpeg, lambda: jpeg(1), other)
-        branches = [functools.partial(jpeg, ratio) for ratio in _RATIOS]
-        return tf.switch_case(tf.where(self._is_jpeg, self._scale, len(_RATIOS)), [*branches, other])
+        scale = tf.where(self._is_jpeg, self._scale, len(_RATIOS))
+
+        def unusual() -> tf.Tensor:
+            return tf.switch_case(scale - 1, [*(functools.partial(jpeg, ratio) for ratio in _RATIOS[1:]), other])
+
+        # Most pictures are JPEGs that are not shrunk, and a case of five costs more than half of a decoding.
+        return tf.cond(tf.equal(scale, 0), lambda: jpeg(1), unusual)
 
     def _jpeg(self, crop: tf.Tensor | None, ratio: int) -> tf.Tensor:
         return decoding.decode_jpeg(self._encoded, self.channels, self._header.jpeg_components, crop, ratio)

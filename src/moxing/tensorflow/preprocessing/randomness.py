@@ -82,6 +82,30 @@ def split(seed: tf.Tensor, count: int) -> list[tf.Tensor]:
     return tf.unstack(tf.random.experimental.stateless_split(seed, num=count), num=count)
 
 
+def uniforms(seed: tf.Tensor, count: int) -> list[tf.Tensor]:
+    """`count` independent numbers from [0, 1), in one operation: cheaper than a seed for each.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     len(uniforms(tf.constant([1, 2]), 4))
+      4
+    """
+    return tf.unstack(tf.random.stateless_uniform([count], seed), num=count)
+
+
+def whole(uniform: tf.Tensor, lowest: Any, highest: Any) -> tf.Tensor:
+    """The whole number from `lowest` to `highest` that a uniform number from [0, 1) stands for, as int32.
+
+    Example:
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     [int(session.run(whole(tf.constant(part), 3, 5))) for part in (0.0, 0.5, 0.99)]
+      [3, 4, 5]
+    """
+    many = tf.cast(highest - lowest + 1, tf.float32)
+    # A uniform number of 24 bits times a large one can round up to one too many.
+    return tf.minimum(lowest + tf.cast(uniform * many, tf.int32), highest)
+
+
 def integer(seed: tf.Tensor, lowest: Any, highest: Any) -> tf.Tensor:
     """An int32 scalar, each of `lowest`, ..., `highest` equally likely.
 

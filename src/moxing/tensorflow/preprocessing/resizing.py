@@ -68,6 +68,36 @@ def resize_and_crop(
     return tf.reshape(_between(left, right, fractions), [*size, picture.channels])
 
 
+def crop_and_resize(
+    picture: Picture, resized: tuple[Any, Any], corner: tuple[Any, Any], size: tuple[int, int]
+) -> tf.Tensor:
+    """Nearly what `resize_and_crop` gives, three times as fast: the part is cut out at whole pixels of the picture.
+
+    It begins and ends less than a pixel of the picture from where it should, which does not matter where its place is
+    drawn at random.
+
+    Example:
+      >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     picture = DecodedPicture(tf.reshape(tf.range(4.0), [1, 4, 1]))
+      ...     print(session.run(crop_and_resize(picture, (1, 8), (0, 4), (1, 4)))[0, :, 0])
+      [2.  2.5 3.  3. ]
+    """
+    rows = _whole_lines(picture.height, resized[0], corner[0], size[0])
+    columns = _whole_lines(picture.width, resized[1], corner[1], size[1])
+    window = picture.window(rows[0], columns[0], rows[1], columns[1])
+    image = resize_bilinear(window, *size)
+    image.set_shape([*size, picture.channels])
+    return image
+
+
+def _whole_lines(length: Any, resized: Any, start: Any, count: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """First line and number of lines of the part, in the picture."""
+    scale = tf.cast(length, tf.float32) / tf.cast(resized, tf.float32)
+    lines = tf.clip_by_value(tf.cast(tf.rint(count * scale), tf.int32), 1, length)
+    return tf.minimum(tf.cast(tf.cast(start, tf.float32) * scale, tf.int32), length - lines), lines
+
+
 class _Samples(NamedTuple):
     """Where the output is read along one axis: in the window of `count` lines from `first`, between low and high."""
 

@@ -4,9 +4,9 @@ With S the length to which the shorter side of the h x w image is scaled, both s
 rounded to the nearest integer, with bilinear interpolation (TensorFlow 1's, see `resizing`).
 
 Training: S is drawn uniformly from the integers resize_side_min, ..., resize_side_max; the output is cut out at a
-place drawn uniformly; half of the outputs are mirrored. Evaluation: S = resize_side_min and the output is the middle,
-its corner at floor((scaled - output) / 2). Both: the ImageNet means (123.68, 116.78, 103.94) of red, green and blue
-are subtracted; nothing is divided.
+place drawn uniformly, at whole pixels of the image as it was; half of the outputs are mirrored. Evaluation:
+S = resize_side_min and the output is the middle, its corner at floor((scaled - output) / 2). Both: the ImageNet means
+(123.68, 116.78, 103.94) of red, green and blue are subtracted; nothing is divided.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.preprocessing import randomness
 from moxing.tensorflow.preprocessing.pictures import Picture
-from moxing.tensorflow.preprocessing.resizing import resize_and_crop
+from moxing.tensorflow.preprocessing.resizing import crop_and_resize, resize_and_crop
 
 #: Means of red, green and blue over ImageNet's training images.
 CHANNEL_MEANS = (123.68, 116.78, 103.94)
@@ -65,22 +66,26 @@ class VggPreprocessing:
 
     def train(self, picture: Picture, seed: tf.Tensor) -> tf.Tensor:
         """The training form of `picture`."""
-        for_side, for_top, for_left, for_mirror = randomness.split(seed, 4)
-        side = randomness.integer(for_side, self.resize_side_min, self.resize_side_max)
+        for_side, for_top, for_left, for_mirror = randomness.uniforms(seed, 4)
+        side = randomness.whole(for_side, self.resize_side_min, self.resize_side_max)
         height, width = scaled_size(picture, side)
-        top = randomness.integer(for_top, 0, height - self.output_height)
-        left = randomness.integer(for_left, 0, width - self.output_width)
-        picture = picture.shrunk(height, width)
+        top = randomness.whole(for_top, 0, height - self.output_height)
+        left = randomness.whole(for_left, 0, width - self.output_width)
         size = (self.output_height, self.output_width)
-        image = resize_and_crop(picture, (height, width), (top, left), size, randomness.coin(for_mirror))
-        return image - CHANNEL_MEANS
+        image = crop_and_resize(picture.shrunk(height, width), (height, width), (top, left), size)
+        image = tf.cond(for_mirror < 0.5, lambda: tf.reverse(image, [1]), lambda: image)
+        return image - self._means()
 
     def evaluate(self, picture: Picture) -> tf.Tensor:
         """The evaluation form of `picture`."""
         height, width = scaled_size(picture, self.resize_side_min)
         corner = ((height - self.output_height) // 2, (width - self.output_width) // 2)
         size = (self.output_height, self.output_width)
-        return resize_and_crop(picture, (height, width), corner, size) - CHANNEL_MEANS
+        return resize_and_crop(picture, (height, width), corner, size) - self._means()
+
+    def _means(self) -> np.ndarray:
+        # For every pixel: spreading three numbers over an image takes TensorFlow as long as half of the resizing.
+        return np.tile(np.float32(CHANNEL_MEANS), [self.output_height, self.output_width, 1])
 
 
 def scaled_size(picture: Picture, side: Any) -> tuple[tf.Tensor, tf.Tensor]:
