@@ -83,7 +83,7 @@ def test_a_sample_counts_once_however_often_it_is_met(tmp_path):
         journal.add_bad(bad(1), read=epoch * 10 + 1)
     assert journal.bad == (bad(1),)
     assert listed(tmp_path) == [{"file": "/data/1.jpg", "offset": None, "reason": "truncated"}]
-    assert "1 bad samples were left out" in journal.report()
+    assert "1 bad sample was left out" in journal.report()
 
 
 def test_records_of_one_file_are_told_apart():

@@ -33,9 +33,8 @@ def serve(questions: BinaryIO, answers: BinaryIO) -> None:
       >>> LENGTH.unpack(answers.getvalue())
       (-1,)
     """
-    while len(header := questions.read(COUNT.size)) == COUNT.size:
-        # The whole question first: who asks does not listen before it is out.
-        paths = [questions.read(COUNT.unpack(questions.read(COUNT.size))[0]) for _ in range(COUNT.unpack(header)[0])]
+    # The whole question first: who asks does not listen before it is out.
+    while (paths := _question(questions)) is not None:
         for path in paths:
             content = _content(path)
             answers.write(LENGTH.pack(-1 if content is None else len(content)))
@@ -43,10 +42,28 @@ def serve(questions: BinaryIO, answers: BinaryIO) -> None:
         answers.flush()
 
 
+def _question(questions: BinaryIO) -> list[bytes] | None:
+    """The paths of the next question; None where the questions end, if need be in the middle of one."""
+    if (count := _number(questions)) is None:
+        return None
+    paths = []
+    for _ in range(count):
+        length = _number(questions)
+        if length is None or len(path := questions.read(length)) < length:
+            return None
+        paths.append(path)
+    return paths
+
+
+def _number(questions: BinaryIO) -> int | None:
+    packed = questions.read(COUNT.size)
+    return int(COUNT.unpack(packed)[0]) if len(packed) == COUNT.size else None
+
+
 def _content(path: bytes) -> bytes | None:
     try:
         return bytes(read(os.fsdecode(path), binary=True))
-    except OSError:
+    except (OSError, ValueError):  # ValueError: what cannot be a path
         return None
 
 

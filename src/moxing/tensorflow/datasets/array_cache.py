@@ -116,7 +116,8 @@ class ArrayCache:
         size = os.fstat(self._data).st_size
         content = os.pread(self._index, os.fstat(self._index).st_size, 0)
         usable = len(content) - len(content) % _ENTRY.size
-        os.ftruncate(self._index, usable)
+        if usable < len(content):
+            os.ftruncate(self._index, usable)
         for number, offset, *sizes, length, time in _ENTRY.iter_unpack(content[:usable]):
             shape = tuple(part for part in sizes if part >= 0)
             if offset + int(np.prod(shape)) <= size:

@@ -129,7 +129,8 @@ class Journal:
         """The bad samples for the end of a run, or None if there were none."""
         if not self._bad:
             return None
-        return f"{len(self._bad)} bad samples were left out:\n{self._list()}"
+        count = "1 bad sample was" if len(self._bad) == 1 else f"{len(self._bad)} bad samples were"
+        return f"{count} left out:\n{self._list()}"
 
     def _list(self) -> str:
         lines = [f"  {sample}" for sample in list(self._bad.values())[:_LISTED]]

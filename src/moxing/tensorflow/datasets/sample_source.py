@@ -7,7 +7,7 @@ A sample is numbered before it is read, so a gap in the numbers afterwards tells
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -190,6 +190,18 @@ def source_of(dataset: Any) -> Resumable | None:
     """The source that built `dataset`, or None for a data set of the user's own."""
     wanted = handle(dataset)
     return next((source for made, source in tf.get_collection(_SOURCES) if made is wanted), None)
+
+
+def byte_strings(values: Iterable[bytes]) -> np.ndarray:
+    """An array of byte strings as TensorFlow takes them.
+
+    NumPy by itself makes an array of fixed-length strings, which loses zero bytes at the end.
+
+    Example:
+      >>> byte_strings([b'a', b'bc']).dtype
+      dtype('O')
+    """
+    return np.array([*values, None], object)[:-1]
 
 
 def with_private_threads(dataset: tf.data.Dataset, count: int) -> tf.data.Dataset:

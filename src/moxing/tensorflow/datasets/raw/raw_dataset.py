@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from moxing.tensorflow.datasets.raw.raw_metadata import (
 from moxing.tensorflow.datasets.raw.split import split_image_classification_dataset
 from moxing.tensorflow.datasets.reader.readers import Reader, make_reader
 from moxing.tensorflow.datasets.sample_order import SampleOrder
-from moxing.tensorflow.datasets.sample_source import SampleSource
+from moxing.tensorflow.datasets.sample_source import SampleSource, byte_strings
 from moxing.tensorflow.preprocessing.decoding import explain, pixel_limit
 from moxing.tf1.data_seeds import dataset_seed
 
@@ -188,7 +188,7 @@ class _ImageFiles:
 
     def __init__(self, paths: Sequence[str], labels: np.ndarray, names: Sequence[str], reader: Reader) -> None:
         self.paths, self._labels, self.reader = paths, labels, reader
-        self._names = _objects(os.fsencode(name) for name in names)
+        self._names = byte_strings(os.fsencode(name) for name in names)
         text = tf.TensorSpec([], tf.string)
         label = tf.TensorSpec(labels.shape[1:], tf.as_dtype(labels.dtype))
         self.columns: Mapping[str, tf.TensorSpec] = {
@@ -196,8 +196,8 @@ class _ImageFiles:
         }  # fmt: skip
 
     def fetch(self, numbers: np.ndarray) -> list[np.ndarray]:
-        paths = _objects(os.fsencode(self.paths[number]) for number in numbers)
-        names = _objects(os.path.basename(path) for path in paths)
+        paths = byte_strings(os.fsencode(self.paths[number]) for number in numbers)
+        names = byte_strings(os.path.basename(path) for path in paths)
         return [self.reader.fetch(paths), self._labels[numbers], self._names[numbers], names]
 
     def read(self, features: Mapping[str, tf.Tensor]) -> tf.Tensor:
@@ -211,11 +211,6 @@ class _ImageFiles:
         except OSError as error:
             reason = f"cannot be read: {error.strerror or error}"
         return BadSample(path, None, reason or "could not be read or decoded when its turn came")
-
-
-def _objects(values: Iterable[bytes]) -> np.ndarray:
-    # NumPy would make an array of fixed-length strings, which loses zero bytes at the end.
-    return np.array([*values, None], object)[:-1]
 
 
 def _raw_source(

@@ -16,6 +16,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.file.reading_process import COUNT, LENGTH
 from moxing.tensorflow.datasets.arguments import check_counts
+from moxing.tensorflow.datasets.sample_source import byte_strings
 
 _MOST_RESTARTS = 3
 
@@ -87,7 +88,7 @@ class AsyncRawGenerator(Reader):
         finally:
             self._idle.put(process)
         # A file that cannot be read is an empty one here, which `read` refuses; why, is found out when it is reported.
-        return np.array([content or b"" for content in contents] + [None], object)[:-1]
+        return byte_strings(content or b"" for content in contents)
 
     def read(self, fetched: tf.Tensor) -> tf.Tensor:
         some = tf.raw_ops.Assert(condition=tf.strings.length(fetched) > 0, data=["empty, or could not be read"])
@@ -131,8 +132,8 @@ class _ReadingProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
-            # The process ends by itself with its input; this only spares the interpreter a warning.
-            weakref.finalize(self, _end, self._process)
+            # At the end of this process the other one ends by itself, and TensorFlow may be reading until then.
+            weakref.finalize(self, _end, self._process).atexit = False
         questions, answers = self._process.stdin, self._process.stdout
         if questions is None or answers is None:
             raise EOFError("no pipes")

@@ -193,7 +193,7 @@ class RecordReader:
             return self._fetch(path, offset, length)
         except _BadRecord as error:
             with self._lock:
-                self._reasons[number] = f"record {number} ({path}, byte {offset}) {error}"
+                self._reasons[number] = f"record {number} {error}"
                 self._reasons.move_to_end(number)
                 if len(self._reasons) > _REASONS_KEPT:
                     self._reasons.popitem(last=False)

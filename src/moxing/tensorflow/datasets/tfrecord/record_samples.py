@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.datasets.journal import BadSample, Journal
 from moxing.tensorflow.datasets.sample_order import SampleOrder
-from moxing.tensorflow.datasets.sample_source import Features
+from moxing.tensorflow.datasets.sample_source import Features, byte_strings
 from moxing.tensorflow.datasets.tfrecord.record_index import RecordIndex, RecordReader
 from moxing.tensorflow.preprocessing.decoding import explain, image_format_and_size, pixel_limit
 
@@ -46,8 +46,7 @@ class RecordSamples:
         self._reader.will_need(wanted)  # the disk works on all of them while the first is being read
         records = self._reader.read(wanted)
         readable = np.array([record is not None for record in records])
-        # NumPy would make an array of fixed-length strings, which loses zero bytes at the end.
-        return [np.array([*(record or b"" for record in records), None], object)[:-1], readable]
+        return [byte_strings(record or b"" for record in records), readable]
 
     def explain(self, number: int) -> BadSample:
         path, offset, _ = self._index.locate(number)
