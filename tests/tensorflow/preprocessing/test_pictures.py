@@ -99,7 +99,7 @@ def limited():
 
 def decode_jpeg(encoded: bytes, ratio: int = 1, channels: int = 3) -> np.ndarray:
     with tf.Graph().as_default(), tf.Session() as session:
-        return session.run(tf.image.decode_jpeg(encoded, channels=channels, ratio=ratio))
+        return session.run(tf.image.decode_jpeg(encoded, channels=channels, ratio=ratio, dct_method="INTEGER_ACCURATE"))
 
 
 def cut(image: np.ndarray, top: int, left: int, height: int, width: int) -> np.ndarray:

@@ -164,9 +164,14 @@ class ImageStages:
         def augmented(features: Features) -> Features:
             # An augmentation of ours draws from the sample's seed; another one is only given the image.
             seeds = [features[SEED]] if isinstance(augment, Augmentation) else []
-            return {**features, "image": augment(features["image"], *seeds)}
+            image = augment(features["image"], *seeds)
+            graphs.append(tf.get_default_graph())
+            return {**features, "image": image}
 
-        return dataset.map(augmented, num_parallel_calls=self._threads)
+        graphs: list[tf.Graph] = []
+        in_parallel = dataset.map(augmented, num_parallel_calls=self._threads)
+        # Seeded numbers come in one order; in parallel, which image gets which would be a matter of luck.
+        return dataset.map(augmented) if _draws_seeded_numbers(graphs[-1]) else in_parallel
 
     def _preprocess(self, features: Features) -> Features:
         if self._preprocess_fn is None:
@@ -187,6 +192,14 @@ class ImageStages:
 def _without_fetched(features: Features) -> Features:
     """The features without what a reader needed; that is no feature of the data set, and may be a whole file."""
     return {name: value for name, value in features.items() if name != "fetched"}
+
+
+def _draws_seeded_numbers(graph: tf.Graph) -> bool:
+    """True when a random operation with a fixed seed is in a graph or its functions."""
+    definition = graph.as_graph_def()
+    nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
+    attributes = [node.attr for node in nodes if "seed" in node.attr and "seed2" in node.attr]
+    return any(attribute["seed"].i or attribute["seed2"].i for attribute in attributes)
 
 
 def _height_and_width(image_size: Any) -> tuple[int, int] | None:

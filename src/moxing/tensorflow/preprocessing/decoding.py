@@ -22,6 +22,9 @@ from moxing.framework.flags import FLAGS
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
+#: Of libjpeg's transforms the one that Pillow and most others use. TensorFlow's default differs in the last bits, by up
+#: to 20 of 255 in photos, and is no faster.
+_TRANSFORM = "INTEGER_ACCURATE"
 _JPEG = b"\xff\xd8\xff"
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_HEADER = b"\0\0\0\x0dIHDR"  # length and name of the first chunk; width and height follow
@@ -124,8 +127,10 @@ def decode_jpeg(
 
     def decode(channels: int) -> tf.Tensor:
         if crop is None:
-            return tf.raw_ops.DecodeJpeg(contents=encoded, channels=channels, ratio=ratio)
-        return tf.raw_ops.DecodeAndCropJpeg(contents=encoded, crop_window=crop, channels=channels, ratio=ratio)
+            return tf.raw_ops.DecodeJpeg(contents=encoded, channels=channels, ratio=ratio, dct_method=_TRANSFORM)
+        return tf.raw_ops.DecodeAndCropJpeg(
+            contents=encoded, crop_window=crop, channels=channels, ratio=ratio, dct_method=_TRANSFORM
+        )
 
     if channels == 3:
         return decode(3)

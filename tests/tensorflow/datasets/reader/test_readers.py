@@ -75,6 +75,13 @@ def child_processes(parent: int) -> list[int]:
 
 
 @pytest.fixture
+def started():
+    """The reading processes that this test has started; those of others may still be about."""
+    before = set(child_processes(os.getpid()))
+    return lambda: [process for process in child_processes(os.getpid()) if process not in before]
+
+
+@pytest.fixture
 def generator():
     reader = AsyncRawGenerator(num_readers=2, num_processes=1)
     yield reader
@@ -104,20 +111,20 @@ def test_what_cannot_be_read_fails_and_nothing_else(paths, generator, tmp_path, 
     assert contents(ParallelReader(1), asked) == wanted
 
 
-def test_a_killed_process_is_replaced(paths, generator, caplog):
+def test_a_killed_process_is_replaced(started, paths, generator, caplog):
     generator.fetch(paths)
-    (process,) = child_processes(os.getpid())
+    (process,) = started()
     os.kill(process, signal.SIGKILL)
     assert generator.fetch(paths).tolist() == list(CONTENTS.values())
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "exit code -9" in caplog.text
 
 
-def test_a_process_killed_in_the_middle_of_an_answer(paths, generator, tmp_path, caplog):
+def test_a_process_killed_in_the_middle_of_an_answer(started, paths, generator, tmp_path, caplog):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     generator.fetch(paths[:1])
-    (process,) = child_processes(os.getpid())
+    (process,) = started()
 
     def kill_it_and_serve_the_next():
         with open(pipe, "wb"):  # opened when the process has come to it
@@ -141,20 +148,20 @@ def test_processes_that_die_again_and_again_are_an_error(paths, monkeypatch, cap
         reader.fetch(paths)
 
 
-def test_an_interrupt_from_the_keyboard_is_not_for_the_reading_process(paths, generator, caplog):
+def test_an_interrupt_from_the_keyboard_is_not_for_the_reading_process(started, paths, generator, caplog):
     generator.fetch(paths)
-    (process,) = child_processes(os.getpid())
+    (process,) = started()
     os.kill(process, signal.SIGINT)
     time.sleep(0.2)
     assert generator.fetch(paths).tolist() == list(CONTENTS.values())
-    assert child_processes(os.getpid()) == [process]
+    assert started() == [process]
     assert not caplog.records
 
 
-def test_the_processes_end_with_their_reader(paths):
+def test_the_processes_end_with_their_reader(started, paths):
     reader = AsyncRawGenerator(num_readers=4, num_processes=1)
     reader.fetch(paths)
-    (process,) = child_processes(os.getpid())
+    (process,) = started()
     del reader
     assert wait_until(lambda: not running(process))
 

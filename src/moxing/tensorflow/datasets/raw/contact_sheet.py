@@ -151,6 +151,10 @@ def _take(dataset: BaseDataset, count: int) -> Iterator[Sample]:
                 image, label, name = session.run(features)
             except tf.errors.OutOfRangeError:
                 return
+            except tf.errors.InvalidArgumentError as error:
+                if "samples can be used" not in error.message:
+                    raise
+                return  # none of them; the caller says so
             yield Sample(image, int(label), os.fsdecode(name))
 
 

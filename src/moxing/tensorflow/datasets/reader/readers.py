@@ -114,7 +114,9 @@ class _ReadingProcess:
         """The contents of `paths`; None for one that cannot be read."""
         while True:
             try:
-                return self._ask(paths)
+                contents = self._ask(paths)
+                self._restarts = 0
+                return contents
             except (OSError, EOFError) as error:
                 code = self._process.wait() if self._process else None
                 self._process = None
