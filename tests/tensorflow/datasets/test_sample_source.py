@@ -287,3 +287,9 @@ def test_the_seed_of_a_sample_is_its_position_and_that_of_the_data_set():
 def _seeds_twice():
     for parallel in (1, 8):
         yield [tuple(seed.tolist()) for seed in values(make(20, parallel=parallel), name=SEED)]
+
+
+def test_bad_samples_that_meet_at_the_end_of_an_epoch_are_no_failure():
+    """Two samples, one bad: good, bad | bad, good has as many bad ones in a row as there are samples."""
+    source = make(2, 50, bad=[1], seed=(1, 1))
+    assert len(values(source)) == 50

@@ -297,3 +297,17 @@ def test_windows_of_photos(real_data):
         pair = tf.data.make_one_shot_iterator(photos).get_next()
         for _ in files:
             np.testing.assert_array_equal(*session.run(pair))
+
+
+def test_a_cut_jpeg_is_refused_whichever_part_is_wanted():
+    """Its upper part could be decoded; whether a sample is bad must not depend on the crop."""
+    encoded = JPEGS["4:2:0"]
+    with tf.Graph().as_default(), tf.Session() as session:
+        content = tf.placeholder(tf.string, [])
+        corner = EncodedPicture(content).window(0, 0, 4, 4)
+        half = EncodedPicture(content).shrunk(8, 8).window(0, 0, 4, 4)
+        session.run([corner, half], {content: encoded})
+        np.testing.assert_array_equal(*(session.run(corner, {content: data}) for data in (encoded, encoded + b"tail")))
+        for part in (corner, half):
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(part, {content: encoded[: len(encoded) * 3 // 4]})

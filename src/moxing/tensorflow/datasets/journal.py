@@ -99,7 +99,7 @@ class Journal:
         key = (sample.file, sample.offset)
         with self._lock:
             if isinstance(self.failure, TooManyBadSamplesError):
-                raise self.failure  # what the data set reads ahead is no news
+                self.check()  # what the data set reads ahead is no news
             if key in self._bad:
                 return
             self._bad[key] = sample
@@ -109,6 +109,12 @@ class Journal:
                 self.failure = TooManyBadSamplesError(self._too_many(read, allowed))
                 raise self.failure
         tf.logging.warning("Left out a bad sample: %s", sample)
+
+    def check(self) -> None:
+        """Raises what ended the run, if anything did."""
+        if self.failure is not None:
+            # Every time it is raised, an exception takes along where from: hundreds of lines, in the end.
+            raise self.failure.with_traceback(None) from None
 
     def fail(self, error: Exception) -> None:
         """Notes an error that ends the run; the data set's own thread cannot raise it to the user."""
@@ -141,10 +147,13 @@ class Journal:
         return "\n".join(lines)
 
     def _too_many(self, read: int, allowed: int) -> str:
+        if len(self._bad) >= read:
+            advice = "Not one sample was good so far: look for what they have in common."
+        else:
+            advice = f"Repair or remove them, or allow more, for example with --max_bad_samples={10 * len(self._bad)}."
         return (
-            f"{len(self._bad)} bad samples among {read} that were read; "
-            f"--max_bad_samples={FLAGS.get('max_bad_samples')} allows {allowed} of so many:\n{self._list()}\n"
-            "Repair or remove them, or allow more, for example with --max_bad_samples=1%."
+            f"{len(self._bad)} bad sample{'s' * (len(self._bad) > 1)} among {read} that were read; "
+            f"--max_bad_samples={FLAGS.get('max_bad_samples')} allows {allowed} of so many:\n{self._list()}\n{advice}"
         )
 
     def _write(self, key: tuple[str, int | None], sample: BadSample) -> None:
@@ -186,6 +195,7 @@ _journal: ContextVar[Journal | None] = ContextVar("moxing_journal", default=None
 @contextmanager
 def open_journal(directory: str | None) -> Iterator[Journal]:
     """Inside, data sets that are made write into one journal."""
+    allowed_bad_samples(0)  # a wrong flag is to show now, not at the first bad sample
     journal = Journal(directory)
     token = _journal.set(journal)
     try:

@@ -130,8 +130,7 @@ class SampleSource:
         return {**features, SEED: tf.stack([own, positions], axis=1)}
 
     def _fetch_chunk(self, first: np.ndarray) -> list[np.ndarray]:
-        if self.journal.failure is not None:
-            raise self.journal.failure
+        self.journal.check()
         stop = int(first) + _CHUNK if self.order.total is None else min(int(first) + _CHUNK, self.order.total)
         positions: np.ndarray = np.arange(int(first), stop, dtype=np.int64)
         numbers = self.order.numbers(positions)
@@ -148,11 +147,12 @@ class SampleSource:
         """The function of a `Dataset.scan` whose state is the next position and the one behind the last good sample."""
 
         def note(expected: np.ndarray, position: np.ndarray, good: np.ndarray) -> np.ndarray:
-            if self.journal.failure is not None:
-                raise self.journal.failure
+            self.journal.check()
             for gap in range(int(expected), int(position)):
                 self._note_bad(gap, start)
-            if position - good >= self.order.count:
+            # Twice as many in a row as there are hold a whole epoch, wherever they begin.
+            none_at_all = good == 0 and position == self.order.total
+            if none_at_all or position - good >= 2 * self.order.count:
                 bad = "\n".join(f"  {sample}" for sample in self.journal.bad[:3])
                 raise ValueError(f"Not one of {self.order.count} samples can be used:\n{bad}")
             return position

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.datasets.sample_source import Resumable, source_of
+from moxing.tensorflow.datasets.sample_source import Resumable, SampleSource, source_of
 from moxing.tensorflow.executor.callbacks import call_with_mode
 from moxing.tensorflow.executor.checkpoint import START, Position
 from moxing.tensorflow.executor.config import RunConfig
@@ -100,6 +100,7 @@ def build_inputs(config: RunConfig, mode: ModeKeys, position: Position = START, 
         structure = InputStructure(returned)
         try:
             streams = [_Stream(iterator) for iterator in iterators if iterator.elements]
+            _check_batches(streams, config)
             starts = _starts(streams, position)
             dataset = _lift(structure.leaves, streams, starts, position.elements)
         except CannotRebuild as reason:
@@ -144,6 +145,16 @@ class _Stream:
             # Before the user's per-sample work: what is skipped is not decoded.
             dataset = self.iterator.dataset.skip(start) if start else self.iterator.dataset
         return _grouped(dataset, self.group)
+
+
+def _check_batches(streams: Sequence[_Stream], config: RunConfig) -> None:
+    """Raises where both the data set and `mox.run` would batch."""
+    for stream in streams:
+        if config.batches and isinstance(stream.source, SampleSource) and stream.source.samples_per_element > 1:
+            raise ValueError(
+                f"mox.run(batch_size={config.batch_size}): the data set of input_fn has a batch_size already, "
+                f"{stream.source.samples_per_element}. Leave it out in one of the two, or pass auto_batch=False."
+            )
 
 
 def _starts(streams: Sequence[_Stream], position: Position) -> list[int]:

@@ -14,7 +14,7 @@ from moxing.tensorflow.cluster import require_one_device
 from moxing.tensorflow.datasets.journal import Journal, open_journal
 from moxing.tensorflow.datasets.raw.labels import write_labels
 from moxing.tensorflow.executor import checkpoint
-from moxing.tensorflow.executor.checkpoint import START
+from moxing.tensorflow.executor.checkpoint import START, Position
 from moxing.tensorflow.executor.config import DEFAULT, RunConfig, check_arguments
 from moxing.tensorflow.executor.export import check_version, export_model
 from moxing.tensorflow.executor.graph import Step, build_step
@@ -203,6 +203,8 @@ def _announce(config: RunConfig, source: checkpoint.Source | None, step: Step, s
             config.max_steps,
             others,
         )
+    elif source.resume and start.global_step and source.position == Position(seed=source.position.seed):
+        tf.logging.info("The last run went through the data to its end: this one begins the data anew.")
     elif source.resume and not step.inputs.elements_per_step:
         tf.logging.info("The input is not a tf.data.Dataset: its place is not known, and the data starts over.")
 

@@ -93,7 +93,7 @@ class Runner:
         except tf.errors.OpError as error:
             if self._journal.failure is not None:
                 self._save_before_failure()
-                raise self._journal.failure from None
+                self._journal.check()
             if not isinstance(error, tf.errors.OutOfRangeError):
                 raise
             return self._stepper.current(self._session, ended=True)

@@ -109,6 +109,11 @@ def is_jpeg(encoded: tf.Tensor) -> tf.Tensor:
     return tf.equal(tf.strings.substr(encoded, 0, len(_JPEG)), _JPEG)
 
 
+def is_jpeg_complete(encoded: tf.Tensor) -> tf.Tensor:
+    """Whether the bytes end as a JPEG does: a bool scalar. Some good ones have other bytes behind that."""
+    return tf.equal(tf.strings.substr(encoded, tf.maximum(tf.strings.length(encoded) - 2, 0), 2), b"\xff\xd9")
+
+
 def read_header(encoded: tf.Tensor, limit: int) -> Header:
     """Size and kind of an encoded image; an error, when the session runs, if it has more than `limit` pixels."""
     fields = tf.cond(

@@ -107,7 +107,8 @@ class EncodedPicture(Picture):
         self._limit = decoding.pixel_limit(max_pixels)
         self._header = decoding.read_header(self._encoded, self._limit)
         self.height, self.width = self._header.height, self._header.width
-        self._is_jpeg = self._header.jpeg_components > 0
+        # One that was cut is decoded whole, so that it is refused whichever part of it is wanted.
+        self._is_jpeg = (self._header.jpeg_components > 0) & decoding.is_jpeg_complete(self._encoded)
         self._scale: tf.Tensor | None = None  # index into _RATIOS; None is 0, known when the graph is built
 
     def whole(self) -> tf.Tensor:
@@ -151,7 +152,7 @@ class EncodedPicture(Picture):
         return decoding.decode_jpeg(self._encoded, self.channels, self._header.jpeg_components, crop, ratio)
 
     def _other(self) -> tf.Tensor:
-        return decoding.decode_other(self._encoded, self.channels, self._limit)
+        return decoding.decode_image(self._encoded, self.channels, self._limit)
 
 
 def _slice(image: tf.Tensor, top: Pixels, left: Pixels, height: Pixels, width: Pixels) -> tf.Tensor:

@@ -162,7 +162,7 @@ class TestImages:
     def test_no_image_at_all(self):
         assert "not an image" in self.explain(b"<html>")
         assert "empty" in self.explain(b"")
-        assert explain_image(example({"other": 1}), "image/encoded") == "has no image in 'image/encoded'"
+        assert explain_image(example({"other": 1}), "image/encoded") == "has no 'image/encoded'; it has other"
 
     def test_a_good_image_says_its_size(self):
         """The usual cause then is a shape that does not fit."""

@@ -73,13 +73,17 @@ def explain_example(record: bytes, keys: Mapping[str, Any]) -> str | None:
     for key, wanted in keys.items():
         if kinds.get(key) is None:
             if isinstance(wanted, tf.FixedLenFeature) and wanted.default_value is None:
-                there = f"it has {', '.join(sorted(found))}" if found else "it has no keys at all"
-                return f"has no {key!r}; {there}"
+                return _missing(key, found)
             continue
         reason = _explain_values(key, getattr(found[key], kinds[key]).value, kinds[key], wanted)
         if reason is not None:
             return reason
     return None
+
+
+def _missing(key: str, found: Mapping[str, Any]) -> str:
+    there = f"it has {', '.join(sorted(found))}" if found else "it has no keys at all"
+    return f"has no {key!r}; {there}"
 
 
 def _explain_values(key: str, values: Sequence[Any], kind: str, wanted: Any) -> str | None:
@@ -99,7 +103,9 @@ def _explain_values(key: str, values: Sequence[Any], kind: str, wanted: Any) -> 
 def explain_image(record: bytes, key: str) -> str:
     """Why no image could be made of what a `tf.train.Example` has under `key`, as far as that can be told."""
     found = tf.train.Example.FromString(record).features.feature
-    encoded = found[key].bytes_list.value if key in found else []
+    if key not in found:
+        return _missing(key, found)
+    encoded = found[key].bytes_list.value
     if not encoded:
         return f"has no image in {key!r}"
     reason = explain(encoded[0], pixel_limit())
