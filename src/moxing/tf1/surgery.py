@@ -59,6 +59,17 @@ def run_after(updates: Sequence[tf.Tensor | tf.Operation], first: Sequence[tf.Op
             op._add_control_inputs([other for other in first if other not in op.control_inputs])
 
 
+def has_fixed_seed(node: tf.NodeDef) -> bool:
+    """True for a random operation whose numbers come in one order.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     has_fixed_seed(tf.random_uniform([], seed=1).op.node_def), has_fixed_seed(tf.zeros([]).op.node_def)
+      (True, False)
+    """
+    return "seed" in node.attr and "seed2" in node.attr and bool(node.attr["seed"].i or node.attr["seed2"].i)
+
+
 class Part:
     """A part of a graph: what lies between `inputs` (tensors that will be replaced) and `targets`.
 
@@ -96,8 +107,7 @@ class Part:
 
     def draws_seeded_numbers(self) -> bool:
         """True when a random operation with a fixed seed is inside: its numbers come in one order."""
-        attributes = [op.node_def.attr for op in self._ops.values()]
-        return any(attr["seed"].i or attr["seed2"].i for attr in attributes if "seed" in attr and "seed2" in attr)
+        return any(has_fixed_seed(op.node_def) for op in self._ops.values())
 
     def build(self, replacements: Mapping[str, tf.Tensor], name: str = "step") -> list[tf.Tensor | tf.Operation]:
         """Builds the part in the current function graph; returns what stands for the targets.

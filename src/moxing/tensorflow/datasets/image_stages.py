@@ -13,6 +13,7 @@ from moxing.tensorflow.datasets.sample_source import NUMBER, SEED, Features, wit
 from moxing.tensorflow.preprocessing.decoding import decode_image
 from moxing.tensorflow.preprocessing.pictures import DecodedPicture, EncodedPicture, Picture
 from moxing.tensorflow.preprocessing.preprocessing_factory import Augmentation
+from moxing.tf1.surgery import has_fixed_seed
 
 #: What a `preprocess_fn` takes and returns, in this order.
 PREPROCESSED = ("image_name", "image", "label", "label_desc")
@@ -34,6 +35,7 @@ class ImageStages:
       drop_remainder: leave out the last batch if it is short.
       num_classes: for labels as vectors; None: labels stay numbers.
       private_threads: threads of the data set's own; 0: TensorFlow's.
+      cache: keeps what was read and decoded for the following epochs; None: nothing is kept.
     """
 
     def __init__(
@@ -198,8 +200,7 @@ def _draws_seeded_numbers(graph: tf.Graph) -> bool:
     """True when a random operation with a fixed seed is in a graph or its functions."""
     definition = graph.as_graph_def()
     nodes = [*definition.node, *(node for function in definition.library.function for node in function.node_def)]
-    attributes = [node.attr for node in nodes if "seed" in node.attr and "seed2" in node.attr]
-    return any(attribute["seed"].i or attribute["seed2"].i for attribute in attributes)
+    return any(map(has_fixed_seed, nodes))
 
 
 def _height_and_width(image_size: Any) -> tuple[int, int] | None:

@@ -17,6 +17,7 @@ from PIL import Image
 from moxing.tensorflow.datasets.raw.raw_dataset import ImageClassificationRawDataset
 from moxing.tensorflow.datasets.raw.raw_metadata import ImageClassificationRawMetadata
 from moxing.tensorflow.datasets.raw.split import split_image_classification_dataset
+from moxing.tensorflow.datasets.target import only_process
 from moxing.tensorflow.datasets.tfrecord import conversion
 from moxing.tensorflow.datasets.tfrecord.conversion import MANIFEST, convert_image_folder
 from moxing.tensorflow.datasets.tfrecord.image_records import ImageDecoder, store_image
@@ -383,7 +384,7 @@ def test_wrong_arguments_are_named(tmp_path):
 
 def test_two_processes_do_not_write_the_same_records(tmp_path):
     many(tmp_path / "src", 6)
-    with conversion._only_process(str(tmp_path)):
+    with only_process(str(tmp_path), "writing"):
         with pytest.raises(ValueError, match="another process is writing there"):
             convert_image_folder(tmp_path / "src", tmp_path)
 

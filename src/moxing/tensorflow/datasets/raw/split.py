@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import math
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -21,6 +19,7 @@ from moxing.framework.file.paths import Url, is_inside, local_path
 from moxing.tensorflow.datasets.raw.folders import list_image_folder
 from moxing.tensorflow.datasets.raw.labels import format_labels
 from moxing.tensorflow.datasets.raw.raw_metadata import find_labels_file, order_classes
+from moxing.tensorflow.datasets.target import check_target, only_process, progress_bar
 
 _LABELS = "labels.txt"
 _MARKER = ".moxing_split.json"
@@ -88,7 +87,7 @@ def split_image_classification_dataset(
         "files": _digest(plan, labels),
     }
     os.makedirs(dst, exist_ok=True)
-    with _only_process(dst):
+    with only_process(dst, "writing splits"):
         _undo_half_swap(dst)
         if overwrite:
             _replace(source.base_dir, dst, plan, labels, marker)
@@ -129,12 +128,8 @@ def check_sizes(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, fl
 
 
 def _check_places(src: str, classes: Mapping[str, Any], dst: str, fractions: Mapping[str, float]) -> None:
-    real_src, real_dst = os.path.realpath(src), os.path.realpath(dst)
-    if os.path.lexists(dst) and not os.path.isdir(dst):
-        raise ValueError(f"dst_dir={dst!r} is a file: expected a directory.")
-    if is_inside(real_dst, real_src):
-        raise ValueError(f"dst_dir={dst!r} lies in src_dir={src!r}: expected a directory outside of it.")
-    sources = [real_src, *(os.path.realpath(os.path.join(src, name)) for name in classes)]
+    check_target(src, dst)
+    sources = [os.path.realpath(src), *(os.path.realpath(os.path.join(src, name)) for name in classes)]
     for split in fractions:
         target = os.path.realpath(os.path.join(dst, split))
         for source in sources:
@@ -188,22 +183,6 @@ def _digest(plan: Plan, labels: bytes) -> str:
         for name, files in classes.items():
             hasher.update(b"\0\0" + os.fsencode("\0".join([split, name, *files])))
     return hasher.hexdigest()
-
-
-@contextmanager
-def _only_process(dst: str) -> Iterator[None]:
-    """Keeps a second process from writing the same splits."""
-    descriptor = os.open(dst, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"dst_dir={dst!r}: another process is writing splits there right now.") from None
-        except OSError:
-            pass  # some network drives lock no directories
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _check_free(dst: str, plan: Plan, marker: Mapping[str, Any]) -> None:
@@ -295,7 +274,7 @@ def _fill(src: str, root: str, plan: Plan, labels: bytes, marker: Mapping[str, A
             missing.extend(_missing_files(os.path.join(src, name), os.path.join(root, split, name), files))
         file.write(os.path.join(root, split, _LABELS), labels, binary=True)
     total = sum(len(files) for classes in plan.values() for files in classes.values())
-    with _progress_bar(total) as advance:
+    with progress_bar("split", total) as advance:
         advance(total - len(missing))
         _copy_all(missing, advance)
     _write_marker(root, marker, finished=True)
@@ -339,18 +318,3 @@ def _copy_chunk(pairs: Sequence[tuple[str, str]]) -> int:
                 os.unlink(temporary)
             raise
     return len(pairs)
-
-
-@contextmanager
-def _progress_bar(total: int) -> Iterator[Callable[[int], None]]:
-    """Shows how many files are copied, on a terminal only; gives the function that counts them."""
-    if not sys.stderr.isatty():
-        yield lambda count: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("split"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task("split", total=total)
-        yield lambda count: display.advance(task, count)

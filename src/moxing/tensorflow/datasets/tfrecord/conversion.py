@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import re
-import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
 from moxing.framework import file
-from moxing.framework.file.paths import Url, is_inside, local_path
+from moxing.framework.file.paths import Url, local_path
 from moxing.framework.file.replacing import replace_file
 from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.dataset_utils import write_label_file
@@ -27,6 +25,7 @@ from moxing.tensorflow.datasets.raw.raw_metadata import order_classes
 
 # The cut of `moxing data split`, so that both commands put an image into the same split.
 from moxing.tensorflow.datasets.raw.split import check_sizes, check_spec, make_plan
+from moxing.tensorflow.datasets.target import check_target, only_process, progress_bar
 from moxing.tensorflow.datasets.tfrecord.image_records import BadImageError, ImageDecoder, image_record, store_image
 from moxing.tf1.records import masked_crc32c
 
@@ -146,13 +145,13 @@ def convert_image_folder(
     names = order_classes(source, "labels.txt")
     check_sizes(source.classes, fractions)
     dst = os.path.abspath(local_path(dst_dir, "dst_dir"))
-    _check_place(source.base_dir, dst)
+    check_target(source.base_dir, dst)
 
     plan = _make_shards(source, names, fractions, shards, prefix)
     order = {"version": _FORMAT_VERSION, "src_dir": os.path.realpath(source.base_dir), "split_spec": fractions}
     order |= {"shards": shards, "prefix": prefix, "resize_short_side": resize_short_side, "images": _digest(plan)}
     os.makedirs(dst, exist_ok=True)
-    with _only_process(dst):
+    with only_process(dst, "writing"):
         done = _begin(dst, order, overwrite)
         resumed = len(done)
         write_label_file(dict(enumerate(names)), dst)
@@ -161,13 +160,6 @@ def convert_image_folder(
         _write_bad(dst, result.bad)
         _write_manifest(dst, order, done, finished=True)
     return result
-
-
-def _check_place(src: str, dst: str) -> None:
-    if os.path.lexists(dst) and not os.path.isdir(dst):
-        raise ValueError(f"dst_dir={dst!r} is a file: expected a directory.")
-    if is_inside(os.path.realpath(dst), os.path.realpath(src)):
-        raise ValueError(f"dst_dir={dst!r} lies in src_dir={src!r}: expected a directory outside of it.")
 
 
 # --- what goes where --------------------------------------------------------------------------------------------------
@@ -220,22 +212,6 @@ def _digest(plan: Sequence[_Shard]) -> str:
 
 
 # --- the manifest -----------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _only_process(dst: str) -> Iterator[None]:
-    """Keeps a second process from writing the same files."""
-    descriptor = os.open(dst, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"dst_dir={dst!r}: another process is writing there right now.") from None
-        except OSError:
-            pass  # some network drives lock no directories
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _begin(dst: str, order: Mapping[str, Any], overwrite: bool) -> dict[str, _Done]:
@@ -334,7 +310,11 @@ def _write_shards(
     """Writes the files that are missing and adds them to `done`. Each appears under its name when it is complete."""
     _write_manifest(dst, order, done, finished=False)
     total = sum(len(shard.images) for shard in plan)
-    with ImageDecoder() as decoder, ThreadPoolExecutor(threads, "mox-convert") as pool, _progress(total) as advance:
+    with (
+        ImageDecoder() as decoder,
+        ThreadPoolExecutor(threads, "mox-convert") as pool,
+        progress_bar("convert", total) as advance,
+    ):
 
         def convert(image: _Image) -> tuple[bytes, str | None, str] | BadSample:
             try:
@@ -401,18 +381,3 @@ def _in_order(
     finally:
         for future in waiting:
             future.cancel()
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """Shows how many images are done, on a terminal only; gives the function that counts them."""
-    if not sys.stderr.isatty():
-        yield lambda count: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("convert"), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
-        task = display.add_task("convert", total=total)
-        yield lambda count: display.advance(task, count)

@@ -1,0 +1,69 @@
+"""The directory that a tool writes a data set into: where it may be, one process at a time, and how far it is."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from moxing.framework.file.paths import is_inside
+
+
+def check_target(src: str, dst: str) -> None:
+    """Raises where `dst` is a file or lies inside `src`.
+
+    Example:
+      >>> check_target('/data', '/data/split')
+      Traceback (most recent call last):
+      ValueError: dst_dir='/data/split' lies in src_dir='/data': expected a directory outside of it.
+    """
+    if os.path.lexists(dst) and not os.path.isdir(dst):
+        raise ValueError(f"dst_dir={dst!r} is a file: expected a directory.")
+    if is_inside(os.path.realpath(dst), os.path.realpath(src)):
+        raise ValueError(f"dst_dir={dst!r} lies in src_dir={src!r}: expected a directory outside of it.")
+
+
+@contextmanager
+def only_process(dst: str, doing: str) -> Iterator[None]:
+    """Keeps a second process from writing into `dst`; `doing` is for the message.
+
+    Example:
+      >>> import tempfile
+      >>> with tempfile.TemporaryDirectory() as dst, only_process(dst, 'writing'), only_process(dst, 'writing'):
+      ...     print('two at once')
+      Traceback (most recent call last):
+      ValueError: dst_dir=...: another process is writing there right now.
+    """
+    descriptor = os.open(dst, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"dst_dir={dst!r}: another process is {doing} there right now.") from None
+        except OSError:
+            pass  # some network drives lock no directories
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def progress_bar(name: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Shows how many files of `total` are done, on a terminal only; gives the function that counts them.
+
+    Example:
+      >>> with progress_bar('split', 10) as advance:
+      ...     advance(10)
+    """
+    if not sys.stderr.isatty():
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(name), BarColumn(bar_width=24), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+        task = display.add_task(name, total=total)
+        yield lambda count: display.advance(task, count)
