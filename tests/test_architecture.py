@@ -20,6 +20,7 @@ LAYERS = [
     ("moxing.framework",),
     ("moxing.tf1",),
     ("moxing.tensorflow.utils", "moxing.tensorflow.optimizer", "moxing.tensorflow.preprocessing"),
+    ("moxing.tensorflow.nets",),
     ("moxing.tensorflow.datasets",),
     ("moxing.tensorflow.parallel", "moxing.tensorflow.cluster"),
     ("moxing.tensorflow.executor",),
@@ -102,6 +103,7 @@ PUBLIC = [
     *("ImageClassificationTFRecordDataset", "ImageClassificationTFRecordMetadata"),
     *("MultilabelClassificationRawDataset", "MultilabelClassificationRawMetadata", "PreprocessingKeys"),
     *("get_data_augmentation_fn", "get_dataset", "get_dataset_meta", "get_tfrecord", "var_scope"),
+    *("NetworkKeys", "get_model_fn", "get_model_meta"),
 ]
 
 
@@ -112,7 +114,7 @@ def test_public_names():
 
 
 def test_missing_names_say_so():
-    with pytest.raises(AttributeError, match="mox.get_model_fn: the model zoo is not available in MoXing"):
-        _ = mox.get_model_fn
+    with pytest.raises(AttributeError, match="mox.auto: hyper-parameter search is not available in MoXing"):
+        _ = mox.auto
     with pytest.raises(AttributeError, match="Did you mean mox.ModeKeys"):
         _ = mox.ModeKey

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from moxing.cli.data_output import counted, megabytes, show, show_table, split_spec
+from moxing.cli.output import counted, megabytes, show, show_table, split_spec
 
 if TYPE_CHECKING:
     from moxing.tensorflow.datasets.tfrecord.conversion import Conversion

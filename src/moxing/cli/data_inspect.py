@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from moxing.cli.data_output import counted, show
+from moxing.cli.output import counted, show
 
 if TYPE_CHECKING:
     from moxing.tensorflow.datasets.raw.inspection import Inspection, Spread

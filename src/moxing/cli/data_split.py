@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from moxing.cli.data_output import show, show_table, split_spec
+from moxing.cli.output import show, show_table, split_spec
 
 ARGUMENTS = {"split_spec": "--spec"}
 

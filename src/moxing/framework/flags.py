@@ -26,13 +26,17 @@ class FlagError(ValueError):
 
 @dataclass(frozen=True)
 class Flag:
-    """One flag: its name, the type of its value, the default and a line of help."""
+    """One flag: its name, the type of its value, the default and a line of help.
+
+    `choices` are the only values that it takes, `words` are values beside those of its type.
+    """
 
     name: str
     kind: type
     default: Any
     help: str
     choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
 
     def parse(self, text: Any) -> Any:
         """The value for a text from the command line or a Python value from `set_flag`.
@@ -44,7 +48,9 @@ class Flag:
         if text is None:
             return None
         if text is _NO_VALUE:
-            raise FlagError(f"--{self.name} needs a value: {_KIND_NAMES[self.kind]}.")
+            raise FlagError(f"--{self.name} needs a value: {self._expected()}.")
+        if text in self.words:
+            return text
         value = self._convert(text)
         if self.choices and value not in self.choices:
             raise FlagError(f"--{self.name}={text!r}: expected one of {', '.join(self.choices)}.")
@@ -58,7 +64,10 @@ class Flag:
                 raise ValueError(text)
             return self.kind(text)
         except (TypeError, ValueError):
-            raise FlagError(f"--{self.name}={text!r}: expected {_KIND_NAMES[self.kind]}.") from None
+            raise FlagError(f"--{self.name}={text!r}: expected {self._expected()}.") from None
+
+    def _expected(self) -> str:
+        return " or ".join([_KIND_NAMES[self.kind], *self.words])
 
 
 _KIND_NAMES = {int: "an integer", float: "a number", bool: "True or False", str: "a string"}
@@ -277,10 +286,16 @@ FLAGS = FlagRegistry(
         ),
         Flag("trainable_include_patterns", str, None, "Comma-separated regular expressions: variables to train."),
         Flag("trainable_exclude_patterns", str, None, "Comma-separated regular expressions: variables to freeze."),
-        Flag("loss_scale", float, 1.0, "The loss is multiplied by it before, the gradients divided by it after."),
+        Flag(
+            "loss_scale",
+            float,
+            1.0,
+            "The loss is multiplied by it before, the gradients divided by it after; dynamic finds it by itself.",
+            words=("dynamic",),
+        ),
         Flag("gradient_clip_type", str, None, "How gradients are clipped.", ("norm", "global_norm", "value")),
         Flag("gradient_clip", float, None, "The bound of the clipping."),
-        Flag("use_fp16", bool, False, "Compute the whole model in half precision."),
+        Flag("use_fp16", bool, False, "Compute convolutions and matrix products in half precision."),
         Flag("exact_fp16", bool, False, "Compute half precision as written where the device does not accelerate it."),
         Flag("var_dtype", str, None, "Type of the variables.", ("fp32", "fp16")),
         Flag("clone_on_cpu", bool, False, "Put the towers on the CPU."),

@@ -37,6 +37,7 @@ from moxing.tensorflow.executor import (
     set_flag,
     var_scope,
 )
+from moxing.tensorflow.nets import NetworkKeys, get_model_fn, get_model_meta
 from moxing.tensorflow.optimizer import OptimizerKeys, get_optimizer_fn
 from moxing.tensorflow.preprocessing import PreprocessingKeys, get_data_augmentation_fn
 
@@ -56,6 +57,7 @@ __all__ = [
     "ModelSpec",
     "MultilabelClassificationRawDataset",
     "MultilabelClassificationRawMetadata",
+    "NetworkKeys",
     "OptimizerKeys",
     "PreprocessingKeys",
     "RunResult",
@@ -66,6 +68,8 @@ __all__ = [
     "get_dataset",
     "get_dataset_meta",
     "get_flag",
+    "get_model_fn",
+    "get_model_meta",
     "get_optimizer_fn",
     "get_tfrecord",
     "run",
@@ -75,7 +79,6 @@ __all__ = [
 
 #: Names of the original that this version does not have, by the part they belong to.
 _NOT_YET = {
-    "the model zoo": ("get_model_fn", "get_model_meta", "NetworkKeys"),
     "optimizer wrappers": ("get_optimizer_wrapper_fn",),
     "evaluation inside training": ("LogEvaluationMetricHook", "EarlyStoppingHook", "PlateauLREarlyStoppingHook"),
     "hyper-parameter search": ("auto",),

@@ -6,9 +6,6 @@ from moxing.framework.flags import FLAGS
 
 #: Flags that ask for something this version does not have, by the value that asks for nothing.
 _NOT_YET = {
-    "use_fp16": False,
-    "exact_fp16": False,
-    "var_dtype": None,
     "warmup_steps": 0,
     "controller_host": "",
     "dgc_sparsity_strategy": None,

@@ -24,8 +24,8 @@ from moxing.tf1.switches import quiet_tensorflow, run_graph
 
 SIGNATURE = "predict_object"
 
-#: How far a half-precision-free model may drift between two builds of the same graph.
-_RELATIVE, _ABSOLUTE = 1e-3, 1e-4
+#: How far a model may drift between two builds of the same graph: relative, and absolute.
+_TOLERANCE, _HALF_TOLERANCE = (1e-3, 1e-4), (2e-2, 1e-2)
 
 
 class ExportError(RuntimeError):
@@ -200,10 +200,11 @@ def _compare_evaluation(
             with _restored_session(source) as session:
                 feed = dict(zip(placeholders, batch or (), strict=True))
                 outputs = session.run(model.export_spec.outputs_dict, feed)
+            tolerance = _HALF_TOLERANCE if _computes_in_half(session.graph) else _TOLERANCE
     except (ValueError, TypeError, tf.errors.OpError) as error:
         tf.logging.warning("The exported model was not compared with mode EVAL: %s", str(error).splitlines()[0])
         return
-    differing = _differences(values["outputs"], outputs)
+    differing = _differences(values["outputs"], outputs, tolerance)
     if differing:
         tf.logging.warning(
             "The exported model differs from model_fn in mode EVAL (%s). If that is not meant, look for code that "
@@ -212,15 +213,24 @@ def _compare_evaluation(
         )
 
 
-def _differences(expected: dict[str, Any], actual: dict[str, Any]) -> list[str]:
+def _computes_in_half(graph: tf.Graph) -> bool:
+    half = (tf.float16, tf.bfloat16)
+    return any(output.dtype in half for operation in graph.get_operations() for output in operation.outputs)
+
+
+def _differences(
+    expected: dict[str, Any], actual: dict[str, Any], tolerance: tuple[float, float] = _TOLERANCE
+) -> list[str]:
     """A description of every output that differs by more than rounding."""
     found = []
     for name, value in expected.items():
         left, right = np.asarray(value), np.asarray(actual[name])
+        if left.dtype == tf.bfloat16.as_numpy_dtype:  # which NumPy does not count among its floating types
+            left, right = left.astype(np.float32), right.astype(np.float32)
         if left.shape != right.shape:
             found.append(f"{name}: shapes {left.shape} and {right.shape}")
         elif np.issubdtype(left.dtype, np.floating):
-            if not np.allclose(left, right, _RELATIVE, _ABSOLUTE, equal_nan=True):
+            if not np.allclose(left, right, *tolerance, equal_nan=True):
                 found.append(f"{name}: differs by up to {np.nanmax(np.abs(left - right)):.3g}")
         elif not np.array_equal(left, right):
             found.append(f"{name}: differs")

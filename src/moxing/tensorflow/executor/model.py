@@ -9,11 +9,18 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.flags import FLAGS
 from moxing.tensorflow.executor.callbacks import call_with_mode
 from moxing.tensorflow.executor.collections import get_collection, tower_collections
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.specs import ExportSpec, ModeKeys, ModelSpec
+from moxing.tensorflow.executor.var_scope import var_scope
+from moxing.tensorflow.nets.precision import model_dtype
 from moxing.tf1 import legacy_keras
+from moxing.tf1.half_precision import in_half
+
+#: The types of variables by the value of `--var_dtype`.
+_STORED_TYPES = {None: None, "fp32": tf.float32, "fp16": tf.float16}
 
 
 @dataclass
@@ -43,7 +50,10 @@ def build_model(config: RunConfig, mode: ModeKeys, inputs: Any) -> Model:
     """Builds the model of one tower in the current graph."""
     legacy_keras.install_update_recorder()
     legacy_keras.install_graph_seeds()
-    with tower_collections():
+    # A server may run on a CPU, so what is exported computes in float32.
+    dtype = model_dtype() if mode is not ModeKeys.EXPORT else None
+    stored = _STORED_TYPES[FLAGS.get("var_dtype")]
+    with tower_collections(), in_half(dtype), var_scope(stored):
         spec = call_with_mode("model_fn", config.model_fn, mode, inputs)
         updates = get_collection(tf.GraphKeys.UPDATE_OPS)
     if not isinstance(spec, ModelSpec):

@@ -10,6 +10,7 @@ from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.specs import ModeKeys
 from moxing.tensorflow.parallel.gradients import patterns, selected
+from moxing.tensorflow.parallel.loss_scale import OWN_STATE
 from moxing.tf1.variables import saved_name, saved_shape
 
 Restore = Callable[[tf.Session], None]
@@ -48,8 +49,13 @@ def make_restore(source: checkpoint.Source, training: bool, with_patterns: bool 
     variables = tf.global_variables()
     chosen, skipped = _sorted_by_patterns(variables) if with_patterns and not source.resume else (variables, [])
     missing = [variable for variable in chosen if saved_name(variable) not in source.shapes]
-    # An evaluation may lack the counter: checkpoints made by other tools have none.
-    needed = [variable for variable in missing if saved_name(variable) != "global_step"]
+    # An evaluation may lack the counter: checkpoints made by other tools have none. And the state of a flag that was
+    # not given to the run before begins anew.
+    needed = [
+        variable
+        for variable in missing
+        if saved_name(variable) != "global_step" and not saved_name(variable).startswith(OWN_STATE)
+    ]
     if needed and (source.resume or not training):
         raise ValueError(_missing_message(source, needed, training))
     present = [variable for variable in chosen if saved_name(variable) in source.shapes]

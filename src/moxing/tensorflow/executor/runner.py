@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 
@@ -94,6 +95,8 @@ class Runner:
             if self._journal.failure is not None:
                 self._save_before_failure()
                 self._journal.check()
+            if "only supports NHWC" in error.message:
+                raise ValueError(_wrong_format(error)) from error
             if not isinstance(error, tf.errors.OutOfRangeError):
                 raise
             return self._stepper.current(self._session, ended=True)
@@ -128,3 +131,13 @@ class Runner:
                 "A training step did not advance global_step: the optimizer of optimizer_fn ignores the global_step "
                 "argument of apply_gradients."
             )
+
+
+def _wrong_format(error: tf.errors.OpError) -> str:
+    named = re.search(r"node (?:step/)?([^}]+)}}", error.message)
+    layer = named.group(1) if named else error.op.name if error.op is not None else "of the error above"
+    return (
+        f"The layer {layer} has data_format NCHW, which TensorFlow's own kernels for the CPU do not compute. Write NHWC "
+        "(channels_last), or let oneDNN compute it, which does: start the script with `moxing run`, or with "
+        "TF_ENABLE_ONEDNN_OPTS=1 in the environment."
+    )

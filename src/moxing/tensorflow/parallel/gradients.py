@@ -1,4 +1,4 @@
-"""Which variables a loss trains, and its gradients: scaled, clipped."""
+"""Which variables a loss trains, and its gradients: of the scaled loss, clipped."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
+from moxing.tensorflow.parallel.loss_scale import LossScale
 
 GradientPairs = list[tuple[Any, tf.Variable]]
 
@@ -77,29 +78,17 @@ def in_scopes(variables: Sequence[tf.Variable], scopes: Sequence[str] | None) ->
     return chosen
 
 
-def gradients_of(optimizer: Any, loss: tf.Tensor, variables: Sequence[tf.Variable]) -> GradientPairs:
-    """The gradients of a loss, with `--loss_scale` and `--gradient_clip` applied."""
-    scale = FLAGS.get("loss_scale")
-    if scale is None or scale <= 0:
-        raise ValueError(f"--loss_scale={scale}: expected a number above 0; 1 is off.")
+def gradients_of(
+    optimizer: Any, loss: tf.Tensor, variables: Sequence[tf.Variable], scale: LossScale
+) -> GradientPairs:
+    """The gradients of a loss, computed from the scaled loss, with `--gradient_clip` applied."""
     if not variables:
         raise ValueError(f"The loss {loss.name} has nothing to train: the model has no trainable variable.")
-    scaled = loss if scale == 1 else loss * tf.cast(scale, loss.dtype)
-    pairs = optimizer.compute_gradients(scaled, var_list=list(variables))
+    pairs = optimizer.compute_gradients(scale.scaled(loss), var_list=list(variables))
     pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
     if not pairs:
         raise ValueError(f"The loss {loss.name} depends on none of the variables it is to train: " + _names(variables))
-    if scale != 1:
-        pairs = [(_scaled(gradient, 1 / scale), variable) for gradient, variable in pairs]
-    return _clipped(pairs)
-
-
-def _scaled(gradient: Any, factor: float) -> Any:
-    if isinstance(gradient, tf.IndexedSlices):
-        return tf.IndexedSlices(
-            gradient.values * tf.cast(factor, gradient.dtype), gradient.indices, gradient.dense_shape
-        )
-    return gradient * tf.cast(factor, gradient.dtype)
+    return _clipped([(scale.unscaled(gradient), variable) for gradient, variable in pairs])
 
 
 def _clipped(pairs: GradientPairs) -> GradientPairs:

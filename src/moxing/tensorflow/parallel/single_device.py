@@ -9,6 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.parallel.gradients import gradients_of, in_scopes, trainable_variables
+from moxing.tensorflow.parallel.loss_scale import loss_scale
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
@@ -42,18 +43,22 @@ class SingleDevice:
         """
         optimizers = [_optimizer(function) for function in optimizer_fns]
         variables = trainable_variables()
+        scale = loss_scale()
         pairs = [
-            gradients_of(optimizer, loss, in_scopes(variables, scopes))
+            gradients_of(optimizer, loss, in_scopes(variables, scopes), scale)
             for optimizer, loss, scopes in zip(optimizers, losses, var_scopes, strict=True)
         ]
         # With several losses no update may run before the last gradient was computed from the old values.
         computed = [gradient for group in pairs for gradient, _ in group] if len(losses) > 1 else []
-        with tf.control_dependencies([*before, *computed]):
+        def apply() -> tf.Operation:
             *first, last = list(zip(optimizers, pairs, strict=True))
             applied = [optimizer.apply_gradients(group) for optimizer, group in first]
             with tf.control_dependencies(applied):
                 applied.append(last[0].apply_gradients(last[1], global_step=global_step))
-        return tf.group(*applied, name="train_op")
+            return tf.group(*applied, name="train_op")
+
+        with tf.control_dependencies([*before, *computed]):
+            return scale.applied([gradient for group in pairs for gradient, _ in group], apply, global_step)
 
 
 def _optimizer(function: Callable[..., Any]) -> Any:

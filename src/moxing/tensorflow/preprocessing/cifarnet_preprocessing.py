@@ -60,12 +60,17 @@ class CifarnetPreprocessing:
         image = tf.compat.v2.image.stateless_random_flip_left_right(image, for_mirror)
         image = tf.compat.v2.image.stateless_random_brightness(image, _MAX_BRIGHTNESS, for_brightness)
         image = tf.compat.v2.image.stateless_random_contrast(image, *_CONTRAST, for_contrast)
-        return tf.image.per_image_standardization(image)
+        return self.normalise(image)
 
     def evaluate(self, picture: Picture) -> tf.Tensor:
         """The evaluation form of `picture`."""
         image = crop_or_pad(picture, self.output_height, self.output_width)
-        return tf.image.per_image_standardization(tf.cast(image, tf.float32))
+        return self.normalise(image)
+
+    @staticmethod
+    def normalise(images: tf.Tensor) -> tf.Tensor:
+        """Pixels from 0 to 255, of one image or a batch, in the scale that the pipeline returns."""
+        return tf.image.per_image_standardization(tf.cast(images, tf.float32))
 
     def _offset(self, seed: tf.Tensor, length: tf.Tensor, output: int, side: str) -> tf.Tensor:
         """Where the crop begins along one axis, counted from the picture's edge: negative in the padding."""

@@ -107,8 +107,12 @@ class InceptionPreprocessing:
         top, height = self._middle(picture.height)
         left, width = self._middle(picture.width)
         window = picture.window(top, left, height, width)
-        image = resize_bilinear(window, self.output_height, self.output_width) / 255.0
-        return self._shaped((image - 0.5) * 2.0)
+        return self._shaped(self.normalise(resize_bilinear(window, self.output_height, self.output_width)))
+
+    @staticmethod
+    def normalise(images: tf.Tensor) -> tf.Tensor:
+        """Pixels from 0 to 255, of one image or a batch, in the scale that the pipeline returns."""
+        return (tf.cast(images, tf.float32) / 255.0 - 0.5) * 2.0
 
     def _middle(self, length: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         # float64, as central_crop computes it: float32 would cut one line more or less off some images.

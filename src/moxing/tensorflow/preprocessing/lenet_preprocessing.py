@@ -42,5 +42,9 @@ class LenetPreprocessing:
 
     def evaluate(self, picture: Picture) -> tf.Tensor:
         """The evaluation form of `picture`."""
-        image = tf.cast(crop_or_pad(picture, self.output_height, self.output_width), tf.float32)
-        return (image - 128.0) / 128.0
+        return self.normalise(crop_or_pad(picture, self.output_height, self.output_width))
+
+    @staticmethod
+    def normalise(images: tf.Tensor) -> tf.Tensor:
+        """Pixels from 0 to 255, of one image or a batch, in the scale that the pipeline returns."""
+        return (tf.cast(images, tf.float32) - 128.0) / 128.0

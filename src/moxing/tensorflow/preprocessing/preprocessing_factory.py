@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import operator
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.util.names import known_mode, known_name
 from moxing.tensorflow.preprocessing import randomness
 from moxing.tensorflow.preprocessing.cifarnet_preprocessing import CifarnetPreprocessing
 from moxing.tensorflow.preprocessing.inception_preprocessing import InceptionPreprocessing
@@ -91,6 +91,9 @@ class Pipeline(Protocol):
 
     def evaluate(self, picture: Picture) -> tf.Tensor: ...
 
+    @staticmethod
+    def normalise(images: tf.Tensor) -> tf.Tensor: ...
+
 
 _DEFAULT_SIZE = 224
 
@@ -106,6 +109,7 @@ _SIZES = {
     PreprocessingKeys.NASNET_LARGE: 331,
     PreprocessingKeys.OVERFEAT: 231,
     PreprocessingKeys.PNASNET_LARGE: 331,
+    PreprocessingKeys.PVANET: 192,
     PreprocessingKeys.RESNET_V1_20: 32,
     PreprocessingKeys.RESNET_V1_110: 32,
     PreprocessingKeys.XCEPTION_41: 299,
@@ -222,7 +226,7 @@ def get_data_augmentation_fn(
       TensorShape([192, 192, 3])
     """
     key = _key(name)
-    training = _mode(run_mode) == "TRAIN"
+    training = known_mode("get_data_augmentation_fn", run_mode) == "TRAIN"
     pipeline_class = _pipeline_class(key)
     size = _SIZES.get(key, _DEFAULT_SIZE)
     options = [field.name for field in dataclasses.fields(pipeline_class) if not field.name.startswith("output_")]
@@ -240,25 +244,22 @@ def get_data_augmentation_fn(
     return Augmentation(pipeline, training)
 
 
+def normalise_pixels(name: str, images: tf.Tensor) -> tf.Tensor:
+    """Pixels from 0 to 255 in the scale that the network's augmentation returns, and nothing else done to them.
+
+    Example:
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     print(session.run(normalise_pixels('inception_v3', tf.constant([[0, 255]], tf.uint8))))
+      [[-1.  1.]]
+    """
+    normalised: tf.Tensor = _pipeline_class(_key(name)).normalise(images)
+    return normalised
+
+
 def _key(name: str) -> PreprocessingKeys:
-    text = str(getattr(name, "value", name)).lower()
     known = [key.value for key in PreprocessingKeys]
-    if text in known:
-        return PreprocessingKeys(text)
-    near = difflib.get_close_matches(text, known, n=3, cutoff=0.4)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"expected one of {', '.join(known)}."
-    raise ValueError(f"get_data_augmentation_fn(name={name!r}): no such network; {hint}")
+    return PreprocessingKeys(known_name("get_data_augmentation_fn", "name", name, known))
 
-
-def _mode(run_mode: str) -> str:
-    # By value: the class of the modes belongs to the executor, which stands above this package.
-    text = str(getattr(run_mode, "value", run_mode)).upper()
-    if text not in ("TRAIN", "EVAL", "PREDICT", "EXPORT"):
-        raise ValueError(
-            f"get_data_augmentation_fn(run_mode={run_mode!r}): expected one of mox.ModeKeys: "
-            "TRAIN, EVAL, PREDICT or EXPORT."
-        )
-    return text
 
 
 def _length(argument: str, value: Any, default: int) -> int:

@@ -2,7 +2,7 @@
 
 Source: Hong et al., "PVANet: Lightweight Deep Neural Networks for Real-time Object Detection" (arXiv 1611.08588),
 section on training: every image is resized to 256 x 256, whatever its shape, and a patch is cut out at a random place.
-The paper's patch is 192 x 192; here it has the output size, by default the 224 x 224 of the other networks.
+The patch has the output size, by default the 192 x 192 of the paper.
 The paper says nothing of the rest, which is ours: half of the training patches are mirrored, evaluation takes the
 middle, and the ImageNet means (123.68, 116.78, 103.94) are subtracted as in the VGG pipeline.
 """
@@ -64,9 +64,14 @@ class PvanetPreprocessing:
         top, left = (self.resize_side - self.output_height) // 2, (self.resize_side - self.output_width) // 2
         return self._cut(picture, top, left)
 
+    @staticmethod
+    def normalise(images: tf.Tensor) -> tf.Tensor:
+        """Pixels from 0 to 255, of one image or a batch, in the scale that the pipeline returns."""
+        return tf.cast(images, tf.float32) - CHANNEL_MEANS
+
     def _cut(
         self, picture: Picture, top: tf.Tensor | int, left: tf.Tensor | int, mirrored: tf.Tensor | None = None
     ) -> tf.Tensor:
         resized = (self.resize_side, self.resize_side)
         size = (self.output_height, self.output_width)
-        return resize_and_crop(picture, resized, (top, left), size, mirrored) - CHANNEL_MEANS
+        return self.normalise(resize_and_crop(picture, resized, (top, left), size, mirrored))

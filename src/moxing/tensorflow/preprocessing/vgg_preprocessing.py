@@ -83,6 +83,11 @@ class VggPreprocessing:
         size = (self.output_height, self.output_width)
         return resize_and_crop(picture, (height, width), corner, size) - self._means()
 
+    @staticmethod
+    def normalise(images: tf.Tensor) -> tf.Tensor:
+        """Pixels from 0 to 255, of one image or a batch, in the scale that the pipeline returns."""
+        return tf.cast(images, tf.float32) - CHANNEL_MEANS
+
     def _means(self) -> np.ndarray:
         # For every pixel: spreading three numbers over an image takes TensorFlow as long as half of the resizing.
         return np.tile(np.float32(CHANNEL_MEANS), [self.output_height, self.output_width, 1])

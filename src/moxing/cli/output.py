@@ -1,10 +1,10 @@
-"""What the commands of `moxing data` print, and how they read what is alike in them."""
+"""What the commands print, and how they read what is alike in them."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 
 def show(text: str = "") -> None:
@@ -18,8 +18,8 @@ def show(text: str = "") -> None:
     print(text.encode(encoding, "replace").decode(encoding))
 
 
-def show_table(rows: Sequence[Sequence[str]]) -> None:
-    """Prints rows in columns: the first to the left, the others to the right.
+def show_table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> None:
+    """Prints rows in columns: those whose number is in `left` to the left, the others to the right.
 
     Example:
       >>> show_table([('split', 'files'), ('train', '9')])
@@ -28,7 +28,10 @@ def show_table(rows: Sequence[Sequence[str]]) -> None:
     """
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        cells = [
+            cell.ljust(width) if column in left else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         show(f"  {'  '.join(cells)}".rstrip())
 
 

@@ -1,0 +1,132 @@
+"""`moxing checkpoint`: shows, compares and converts checkpoints."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from typing import Any
+
+from moxing.cli.data import _runner
+
+_SHOW = """
+examples:
+  moxing checkpoint show log
+    lists the variables of the newest checkpoint in the directory log
+  moxing checkpoint show resnet_v1_50.ckpt --like block4
+    lists those whose names contain block4
+  moxing checkpoint show log/model.ckpt-100 --values 'conv1/.*weights$'
+    prints the smallest, largest and mean values of such variables; --values . takes all
+
+exit codes: 0 all is well, 1 --values found NaN or infinite numbers, 2 an argument or the checkpoint is wrong
+"""
+_DIFF = """
+examples:
+  moxing checkpoint diff resnet_v1_50.ckpt zoo:resnet_v1_50
+    tells whether the network of the zoo can be restored from the checkpoint
+  moxing checkpoint diff resnet_v1_50.ckpt zoo:resnet_v1_50:5
+    likewise with 5 classes
+  moxing checkpoint diff log/model.ckpt-0 log/model.ckpt-100 --values --tolerance 1e-6
+    tells which variables were trained, the most different first
+
+zoo:NAME has 1000 classes where the published weights of the network have 1000, else 1001.
+Optimizer slots are counted in one line. A network never has any, nor global_step: beside one, they are no difference.
+
+exit codes: 0 the same, 1 different, 2 an argument or a checkpoint is wrong
+"""
+_CONVERT = """
+examples:
+  moxing checkpoint convert resnet_v1_50.ckpt v2/model.ckpt --state
+    writes a checkpoint of 2016 in the V2 format; v2 is then a directory for --checkpoint_path
+  moxing checkpoint convert log half/model.ckpt --dtype float16 --exclude '/Momentum$'
+    halves the size, and leaves the optimizer's variables out
+  moxing checkpoint convert log new/model.ckpt --rename '^resnet_v1_50/=backbone/' 'biases$=bias'
+    gives variables other names
+
+The checkpoint is written under a temporary name, read back and compared, and only then gets its name, the index last.
+
+exit codes: 0 done, 2 nothing done because an argument or the checkpoint is wrong
+"""
+
+
+def add_commands(commands: Any) -> None:
+    """Adds `moxing checkpoint` and its own sub-commands to the parser of `moxing`."""
+    checkpoint = commands.add_parser("checkpoint", help="show, compare and convert checkpoints")
+    subcommands = checkpoint.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for add in (_add_show, _add_diff, _add_convert):
+        parser = add(subcommands)
+        parser.formatter_class = argparse.RawDescriptionHelpFormatter
+        parser.set_defaults(function=_runner(parser.prog, _run, {}))
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    # The modules behind the commands import TensorFlow, which `--help` does not need.
+    module = importlib.import_module(f"moxing.cli.checkpoint_{arguments.command}")
+    return int(module.run(arguments))
+
+
+def _add_show(commands: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "show",
+        help="list the variables of a checkpoint, or look at their values",
+        description="Lists names, shapes and types of the variables in a checkpoint of the V1 or V2 format.",
+        epilog=_SHOW,
+    )
+    parser.set_defaults(command="show")
+    parser.add_argument("path", metavar="PATH", help="a checkpoint: its prefix, one of its files, or its directory")
+    parser.add_argument("--like", metavar="REGEX", help="only variables whose names contain this regular expression")
+    parser.add_argument("--values", metavar="NAME", help="look at the values of these variables; a regular expression")
+    return parser
+
+
+def _add_diff(commands: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "diff",
+        help="compare two checkpoints, or a checkpoint and a network of the zoo",
+        description="Tells what two checkpoints do not share: variables, shapes, types and, with --values, numbers.\n"
+        "Each of A and B is a checkpoint (prefix, file or directory) or a network: zoo:NAME or zoo:NAME:NUM_CLASSES.",
+        epilog=_DIFF,
+    )
+    parser.set_defaults(command="diff")
+    parser.add_argument("a", metavar="A", help="checkpoint, or zoo:NAME")
+    parser.add_argument("b", metavar="B", help="checkpoint, or zoo:NAME")
+    parser.add_argument("--values", action="store_true", help="compare the numbers too")
+    parser.add_argument(
+        "--tolerance", type=float, metavar="X", help="with --values: differences up to X count as none (0)"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="treat optimizer slots and global_step like all other variables"
+    )
+    return parser
+
+
+def _add_convert(commands: Any) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        "convert",
+        help="write a checkpoint in the V2 format, with other types, names or fewer variables",
+        description="Writes the checkpoint SOURCE, of the V1 or V2 format, as TARGET in the V2 format.",
+        epilog=_CONVERT,
+    )
+    parser.set_defaults(command="convert")
+    parser.add_argument("source", metavar="SOURCE", help="a checkpoint: its prefix, one of its files, or its directory")
+    parser.add_argument("target", metavar="TARGET", help="prefix of the new checkpoint, such as new/model.ckpt")
+    parser.add_argument(
+        "--dtype",
+        choices=["float16", "bfloat16", "float32"],
+        help="type of all floating-point variables; others, such as global_step, stay as they are",
+    )
+    parser.add_argument("--clip", action="store_true", help="bring values that --dtype cannot hold to its largest one")
+    parser.add_argument("--like", metavar="REGEX", help="only variables whose names contain this regular expression")
+    parser.add_argument("--exclude", metavar="REGEX", help="no variables whose names contain this regular expression")
+    parser.add_argument(
+        "--rename",
+        metavar="FROM=TO",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="replace FROM, a regular expression, by TO (\\1 is its first group) in the names; one after the other",
+    )
+    parser.add_argument("--overwrite", action="store_true", help="replace a checkpoint that is there already")
+    parser.add_argument(
+        "--state", action="store_true", help="name TARGET as the newest in the file `checkpoint` of its directory"
+    )
+    return parser

@@ -1,0 +1,178 @@
+"""`moxing checkpoint diff`: what two checkpoints, or a checkpoint and a network of the zoo, do not share."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+from moxing.cli.checkpoint_show import Checkpoint, Kind, chunks, is_numeric, is_slot, open_checkpoint, text
+from moxing.cli.output import show, show_table
+from moxing.tf1.variables import saved_name, saved_shape
+
+
+@dataclass(frozen=True)
+class _Side:
+    letter: str
+    title: str
+    variables: Mapping[str, Kind]
+    checkpoint: Checkpoint | None
+
+    @property
+    def is_network(self) -> bool:
+        return self.checkpoint is None
+
+
+class _Change(NamedTuple):
+    """The place where a variable differs most."""
+
+    distance: float
+    in_a: str
+    in_b: str
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Runs the command."""
+    tolerance = _tolerance(arguments)
+    sides = _side(arguments.a, "A", arguments.values), _side(arguments.b, "B", arguments.values)
+    a, b = sides
+    for side in sides:
+        show(f"{side.letter}: {side.title}, {len(side.variables):,} variables")
+    shared = [name for name in a.variables if name in b.variables]
+    different = [_show_missing(one, other, arguments.all) for one, other in ((a, b), (b, a))]
+    different += [
+        _show_pairs("Other shapes", shared, a, b, lambda kind: str(list(kind.shape))),
+        _show_pairs("Other types", shared, a, b, lambda kind: str(kind.dtype.name)),
+    ]
+    alike = [name for name in shared if a.variables[name] == b.variables[name]]
+    show(f"The same name, shape and type: {len(alike):,} variables")
+    if arguments.values and a.checkpoint is not None and b.checkpoint is not None:
+        different.append(_show_values(shared, a.checkpoint, b.checkpoint, tolerance))
+    if not any(different):
+        show("No differences.")
+    return int(any(different))
+
+
+def _tolerance(arguments: argparse.Namespace) -> float:
+    if arguments.tolerance is None:
+        return 0.0
+    if not arguments.values:
+        raise ValueError(f"--tolerance={arguments.tolerance:g} is for numbers: give --values too.")
+    if not 0 <= arguments.tolerance < math.inf:
+        raise ValueError(f"--tolerance={arguments.tolerance:g}: expected a number from 0.")
+    return float(arguments.tolerance)
+
+
+def _side(path: str, letter: str, values: bool) -> _Side:
+    if not path.startswith("zoo:"):
+        checkpoint = open_checkpoint(path, letter)
+        return _Side(letter, f"{checkpoint.prefix} ({checkpoint.version} format)", checkpoint.variables, checkpoint)
+    if values:
+        raise ValueError(f"--values: {letter}={path!r} is a network, which has no values. Give two checkpoints.")
+    name, _, number = path.removeprefix("zoo:").partition(":")
+    if ":" in path.removeprefix("zoo:") and not (number.isdecimal() and int(number) > 0):
+        raise ValueError(f"{letter}={path!r}: expected a number of classes after the name, such as zoo:{name}:10.")
+    try:
+        num_classes = int(number) if number else _published_classes(name)
+        variables = _zoo_variables(name, num_classes)
+    except ValueError as error:
+        # Without the function's name, which the user did not call.
+        raise ValueError(f"{letter}={path!r}: {re.sub(r'^get_model_[a-z]+[(][^)]*[)]: ', '', str(error))}") from None
+    return _Side(letter, f"network {name} of the zoo with {num_classes:,} classes", variables, None)
+
+
+def _published_classes(name: str) -> int:
+    from moxing.tensorflow.nets import get_model_meta
+
+    return 1000 if get_model_meta(name).default_labels_offset == 1 else 1001
+
+
+def _zoo_variables(name: str, num_classes: int) -> dict[str, Kind]:
+    """The variables of a network of the zoo, built for inference."""
+    from moxing.tensorflow.nets import NetworkKeys, get_model_fn, get_model_meta
+    from moxing.tensorflow.nets.catalogue import network
+
+    size = get_model_meta(name).default_image_size
+    channels = network(NetworkKeys(name.lower())).channels or 3
+    with tf.Graph().as_default():
+        get_model_fn(name, "PREDICT", num_classes)(tf.placeholder(tf.float32, [1, size, size, channels]))
+        found = {
+            saved_name(variable): Kind(tuple(saved_shape(variable)), variable.dtype.base_dtype)
+            for variable in tf.global_variables()
+        }
+    return dict(sorted(found.items()))
+
+
+def _show_missing(one: _Side, other: _Side, everything: bool) -> bool:
+    """Shows what is in one side only, and tells whether that is a difference."""
+    names = [name for name in one.variables if name not in other.variables]
+    slots = [] if everything else [name for name in names if is_slot(name, one.variables)]
+    steps = [name for name in names if name == "global_step" and other.is_network and not everything]
+    listed = [name for name in names if name not in {*slots, *steps}]
+    if listed:
+        show(f"Only in {one.letter}: {len(listed):,} variables")
+        kinds = [one.variables[name] for name in listed]
+        rows = zip(listed, kinds, strict=True)
+        show_table([[name, str(list(kind.shape)), kind.dtype.name] for name, kind in rows])
+    counted = [f"{len(slots):,} optimizer slots"] * bool(slots) + ["global_step"] * bool(steps)
+    if counted:
+        why = ", which a network has not" if other.is_network else ""
+        show(f"Only in {one.letter}{' as well' if listed else ''}: {' and '.join(counted)}{why} (--all lists them)")
+    return bool(listed or (slots and not other.is_network))
+
+
+def _show_pairs(title: str, names: Sequence[str], a: _Side, b: _Side, value: Callable[[Kind], str]) -> bool:
+    rows = [(name, value(a.variables[name]), value(b.variables[name])) for name in names]
+    rows = [row for row in rows if row[1] != row[2]]
+    if rows:
+        show(f"{title}: {len(rows):,} variables")
+        show_table([("variable", "A", "B"), *rows])
+    return bool(rows)
+
+
+def _show_values(names: Sequence[str], a: Checkpoint, b: Checkpoint, tolerance: float) -> bool:
+    changes: dict[str, _Change] = {}
+    compared = 0
+    for name in names:
+        kinds = a.variables[name], b.variables[name]
+        if kinds[0].shape == kinds[1].shape and is_numeric(kinds[0].dtype) == is_numeric(kinds[1].dtype):
+            compared += 1
+            change = _largest_change(a.read(name), b.read(name), is_numeric(kinds[0].dtype))
+            if change.distance > tolerance:
+                changes[name] = change
+    limit = f"by more than {tolerance:g}" if tolerance else "at all"
+    show(f"Values that differ {limit}: {len(changes):,} of {compared:,} variables")
+    if changes:
+        ordered = sorted(changes.items(), key=lambda item: (-item[1].distance, item[0]))
+        rows = [(name, f"{change.distance:.6g}", change.in_a, change.in_b) for name, change in ordered]
+        show_table([("variable", "largest difference", "A there", "B there"), *rows])
+    return bool(changes)
+
+
+def _largest_change(a: np.ndarray, b: np.ndarray, numeric: bool) -> _Change:
+    """Where two arrays of one shape differ most; a NaN equals a NaN, and is infinitely far from a number."""
+    if not numeric:
+        return _Change(0.0 if a.tolist() == b.tolist() else math.inf, "text", "other text")
+    most = _Change(0.0, "", "")
+    for left, right in zip(chunks(a), chunks(b), strict=True):
+        distance = _distances(left, right)
+        place = int(np.argmax(distance))
+        if distance[place] > most.distance:
+            most = _Change(float(distance[place]), text(left[place]), text(right[place]))
+    return most
+
+
+def _distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if a.dtype == b.dtype and a.dtype.kind in "iu":
+        # Whole numbers of 64 bits do not fit into a float64; unsigned, their difference cannot overflow.
+        return np.maximum(a, b).astype(np.uint64) - np.minimum(a, b).astype(np.uint64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.abs(np.subtract(a, b, dtype=np.complex128 if "c" in (a.dtype.kind, b.dtype.kind) else np.float64))
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.where(same, 0.0, np.where(np.isnan(distance), math.inf, distance))

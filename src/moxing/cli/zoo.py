@@ -1,0 +1,107 @@
+"""`moxing zoo`: the networks of the zoo, and the layers of one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from moxing.cli.output import show, show_table
+from moxing.framework.util.names import known_name
+
+_EXAMPLE = """
+examples:
+  moxing zoo                        all networks
+  moxing zoo show resnet_v1_50      the layers of one, and its options for mox.get_model_fn
+  moxing zoo show inception_v3 --training --image_size 224 --num_classes 5
+"""
+
+
+def add_commands(commands: Any) -> None:
+    """Adds `zoo` to the parser of the `moxing` command."""
+    parser = commands.add_parser(
+        "zoo",
+        help="list the networks of the model zoo, or the layers of one",
+        description="Lists the networks that mox.get_model_fn knows.",
+        epilog=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--json", action="store_true", help="print the table as JSON")
+    parser.set_defaults(function=_list)
+    actions = parser.add_subparsers(title="commands", metavar="show NAME")
+    show = actions.add_parser("show", help="print the layers and options of one network")
+    show.add_argument("name", metavar="NAME", help="the network, such as resnet_v1_50")
+    show.add_argument("--image_size", type=int, metavar="N", help="height and width of the images (the published one)")
+    show.add_argument("--num_classes", type=int, metavar="N", help="number of classes (the published one)")
+    show.add_argument("--training", action="store_true", help="as it trains: with auxiliary heads")
+    show.set_defaults(function=_show)
+
+
+def _figures() -> dict[str, dict[str, Any]]:
+    # By its path: importing the package that it stands in would import TensorFlow.
+    file = Path(__file__).parents[1] / "tensorflow" / "nets" / "figures.json"
+    figures: dict[str, dict[str, Any]] = json.loads(file.read_text())
+    return figures
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    figures = _figures()
+    if arguments.json:
+        print(json.dumps(figures, indent=2))
+        return 0
+    rows = [("network", "parameters", "multiply-adds", "image", "checkpoint prefix")]
+    for name, one in figures.items():
+        size = f"{one['image_size']}x{one['image_size']}"
+        rows.append((name, _short(one["parameters"]), _short(one["multiply_adds"]), size, one["scope"] or "-"))
+    show_table(rows, left=(0, 4))
+    show(
+        f"{len(figures)} networks, with as many classes as they were published with (1,000 or 1,001; 10 for small "
+        "images)."
+    )
+    show("The layers and options of one: moxing zoo show NAME")
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    try:
+        name = known_name("moxing zoo show", "NAME", arguments.name, list(_figures()))
+        for argument in ("image_size", "num_classes"):
+            number = getattr(arguments, argument)
+            if number is not None and number < 1:
+                raise ValueError(f"--{argument}={number}: expected a number from 1.")
+        _show_layers(name, arguments)
+    except ValueError as error:
+        print(f"moxing zoo: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _show_layers(name: str, arguments: argparse.Namespace) -> None:
+    from moxing.tensorflow.nets.catalogue import NetworkKeys, network
+    from moxing.tensorflow.nets.images import check_size
+    from moxing.tensorflow.nets.nets_factory import options_of
+    from moxing.tensorflow.nets.survey import layer_rows
+
+    found = network(NetworkKeys(name))
+    size = arguments.image_size or found.image_size
+    check_size(name, found, size, size)
+    layers = layer_rows(NetworkKeys(name), arguments.num_classes, arguments.image_size, arguments.training)
+    show(f"{name}: images {size}x{size}, checkpoint prefix {found.scope or '(none)'}")
+    rows = [("layer", "kind", "output", "parameters", "multiply-adds")]
+    prefix = f"{found.scope}/" if found.scope else ""
+    for layer in layers:
+        output = "x".join("?" if length is None else str(length) for length in layer.output)
+        numbers = [f"{number:,}" if number else "" for number in (layer.parameters, layer.multiply_adds)]
+        kind = " + ".join(layer.kinds) or "batch norm"
+        rows.append((layer.name.removeprefix(prefix), kind, output, numbers[0], numbers[1]))
+    totals = (sum(layer.parameters for layer in layers), sum(layer.multiply_adds for layer in layers))
+    rows.append(("total", "", "", f"{totals[0]:,}", f"{totals[1]:,}"))
+    show_table(rows, left=(0, 1, 2))
+    options = ", ".join(f"{option}={default!r}" for option, default in options_of(found).items())
+    show(f"Options for mox.get_model_fn: {options or 'none'}")
+
+
+def _short(number: int) -> str:
+    return f"{number / 1e6:,.2f} M" if number < 1e9 else f"{number / 1e9:,.2f} G"

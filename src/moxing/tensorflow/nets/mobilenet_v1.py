@@ -1,0 +1,149 @@
+"""MobileNet (2017).
+
+Howard et al., "MobileNets: efficient convolutional neural networks for mobile vision applications".
+
+A convolution of every channel by itself (3x3, "depthwise") and one across the channels (1x1, "pointwise") take the
+place of a full convolution. All depths are multiplied by one number, which trades accuracy for speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.nets.batch_norm import BatchNorm
+from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.network import Network
+
+BATCH_NORM = BatchNorm(decay=0.9997, epsilon=1e-3)
+
+#: What TF-Slim begins every layer of the MobileNets with.
+INITIALIZER = tf.truncated_normal_initializer(stddev=0.09)
+
+#: Depth and stride of the first, full convolution.
+FIRST = (32, 2)
+
+#: Depth and stride of the pairs of a depthwise and a pointwise convolution.
+PAIRS = (
+    (64, 1),
+    (128, 2),
+    (128, 1),
+    (256, 2),
+    (256, 1),
+    (512, 2),
+    *[(512, 1)] * 5,
+    (1024, 2),
+    (1024, 1),
+)
+
+#: Side of the last feature map for images of the published size.
+WINDOW = 7
+
+
+def mobilenet_v1(
+    net: Layers,
+    images: tf.Tensor,
+    num_classes: int | None,
+    *,
+    depth_multiplier: float = 1.0,
+    min_depth: int = 8,
+    output_stride: int | None = None,
+    dropout_keep_prob: float = 0.999,
+    global_pool: bool = True,
+    spatial_squeeze: bool = True,
+) -> tf.Tensor:
+    """MobileNet; see `Architecture`.
+
+    Args:
+      net: the layers.
+      images: the images.
+      num_classes: None for features.
+      depth_multiplier: factor of all depths.
+      min_depth: no layer gets fewer channels.
+      output_stride: see `strides_and_rates`.
+      dropout_keep_prob: share of the features that training keeps before the logits.
+      global_pool: False takes the mean of 7 x 7 windows, two steps apart, so that larger images give maps of logits.
+      spatial_squeeze: drop height and width of the logits where they are 1.
+    """
+    if not depth_multiplier > 0:
+        raise ValueError(f"depth_multiplier={depth_multiplier!r}: expected a number greater than 0.")
+    if min_depth < 1:
+        raise ValueError(f"min_depth={min_depth!r}: expected at least 1.")
+    net = net.styled(batch_norm=BATCH_NORM, initializer=INITIALIZER, activation=tf.nn.relu6)
+    table = (FIRST, *PAIRS)
+    depths = [max(int(depth * depth_multiplier), min_depth) for depth, _ in table]
+    strides = strides_and_rates([stride for _, stride in table], output_stride)
+    with net.scope("MobilenetV1"):
+        x = net.conv(images, depths[0], 3, stride=strides[0][0], scope="Conv2d_0")
+        net.end_point("Conv2d_0", x)
+        for number in range(1, len(table)):
+            stride, rate = strides[number]
+            depthwise, pointwise = f"Conv2d_{number}_depthwise", f"Conv2d_{number}_pointwise"
+            x = net.end_point(depthwise, net.depthwise(x, 3, stride=stride, rate=rate, scope=depthwise))
+            x = net.end_point(pointwise, net.conv(x, depths[number], 1, scope=pointwise))
+        if global_pool:
+            pooled = net.global_pool(x)
+        else:
+            height, width = (WINDOW if side is None else min(WINDOW, side) for side in net.size(x))
+            pooled = net.avg_pool(x, (height, width), stride=2)
+        net.end_point("AvgPool_1a", pooled)
+        return classified(net, pooled, num_classes, dropout_keep_prob, spatial_squeeze)
+
+
+def strides_and_rates(strides: Sequence[int], output_stride: int | None) -> list[tuple[int, int]]:
+    """Stride and distance of the taps for layers with those strides.
+
+    Args:
+      strides: of the layers, in their order.
+      output_stride: the image shrinks to 1 / output_stride and no further: the strides behind that become distances
+        between the taps of the layers after them; None is no bound.
+
+    Example:
+      >>> strides_and_rates([2, 2, 1, 2, 1], output_stride=4)
+      [(2, 1), (2, 1), (1, 1), (1, 1), (1, 2)]
+    """
+    reached = [1]
+    for stride in strides:
+        reached.append(reached[-1] * stride)
+    possible = sorted(set(reached[1:]))
+    if output_stride is not None and output_stride not in possible:
+        raise ValueError(f"output_stride={output_stride!r}: expected None or one of {possible}.")
+    bound = output_stride or reached[-1]
+    return [
+        (stride if before * stride <= bound else 1, max(1, before // bound))
+        for stride, before in zip(strides, reached, strict=False)
+    ]
+
+
+def classified(
+    net: Layers, pooled: tf.Tensor, num_classes: int | None, dropout_keep_prob: float, spatial_squeeze: bool
+) -> tf.Tensor:
+    """The end of a MobileNet: dropout, logits, predictions."""
+    if num_classes is None:
+        return pooled
+    with net.scope("Logits"):
+        x = net.dropout(pooled, dropout_keep_prob)
+        x = net.conv(x, num_classes, 1, scope="Conv2d_1c_1x1", activation=None, batch_norm=None)
+        if spatial_squeeze and net.size(x) == (1, 1):
+            x = net.squeeze(x)
+    net.end_point("Logits", x)
+    net.end_point("Predictions", tf.nn.softmax(x, axis=1 if x.shape.rank == 2 else net.channel_axis))
+    return x
+
+
+NETWORKS: dict[str, Network] = {
+    name: Network(
+        partial(mobilenet_v1, depth_multiplier=multiplier),
+        scope="MobilenetV1",
+        image_size=224,
+        logits_pattern="Logits",
+    )
+    for name, multiplier in {
+        "mobilenet_v1": 1.0,
+        "mobilenet_v1_075": 0.75,
+        "mobilenet_v1_050": 0.5,
+        "mobilenet_v1_025": 0.25,
+    }.items()
+}

@@ -1,0 +1,112 @@
+"""ResNeXt: Xie et al., "Aggregated residual transformations for deep neural networks" (2016), 32x4d.
+
+A unit is that of a ResNet, but its 3x3 convolution works on 32 groups of channels (of 4 each in the first block) that
+do not see each other. The paper's figure 3 writes the same unit in three ways, and two of them are here. They compute
+the same; their variables differ.
+
+- Form B: 32 paths, each with weights of its own, joined before one 1x1 convolution. The first 1x1 convolutions of the
+  paths have the same input, and so they are one convolution whose output is split.
+- Form C: one grouped convolution, with one variable.
+
+A block's stride stands in its first unit, on the 3x3 convolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.resnet_v1 import BATCH_NORM, Unit, blocks_of, classified, shortcut_of, stacked, stem
+
+#: The paper's "cardinality".
+PATHS = 32
+
+Grouped = Callable[[Layers, tf.Tensor, Unit], tf.Tensor]
+
+
+def resnext(
+    net: Layers,
+    images: tf.Tensor,
+    num_classes: int | None,
+    *,
+    name: str,
+    units: Sequence[int],
+    grouped: Grouped,
+    output_stride: int | None = None,
+    global_pool: bool = True,
+    spatial_squeeze: bool = True,
+) -> tf.Tensor:
+    """The ResNeXt with that many units in its four blocks; see `Architecture`.
+
+    Args:
+      net: the layers.
+      images: the images.
+      num_classes: None for features.
+      name: the scope.
+      units: the number of units of every block.
+      grouped: the 3x3 convolution in groups, `form_b` or `form_c`.
+      output_stride: see `resnet_v1.blocks_of`.
+      global_pool: False keeps height and width, for dense prediction.
+      spatial_squeeze: drop height and width of the logits; they are 1 after global pooling.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     net = Layers(training=False)
+      ...     resnext(net, tf.zeros([2, 64, 64, 3]), 10, name='small', units=(1, 1, 1, 1), grouped=form_c).shape
+      TensorShape([2, 10])
+    """
+    net = net.styled(batch_norm=BATCH_NORM, collect=True)
+    blocks = blocks_of(units, output_stride, first_unit_strides=True)
+    with net.scope(name):
+        x = stem(net, images)
+        x = stacked(net, x, blocks, partial(_bottleneck, grouped=grouped))
+        return classified(net, x, num_classes, global_pool, spatial_squeeze)
+
+
+def _bottleneck(net: Layers, x: tf.Tensor, unit: Unit, grouped: Grouped) -> tf.Tensor:
+    """1x1, 3x3 in groups, 1x1: twice as wide inside as a ResNet's unit."""
+    with net.scope("bottleneck"):
+        shortcut = shortcut_of(net, x, unit.depth, unit.stride)
+        residual = net.conv(x, unit.depth // 2, 1, scope="conv1")
+        residual = grouped(net, residual, unit)
+        residual = net.conv(residual, unit.depth, 1, scope="conv3", activation=None)
+        return net.collected(tf.nn.relu(shortcut + residual))
+
+
+def form_b(net: Layers, x: tf.Tensor, unit: Unit) -> tf.Tensor:
+    """The grouped 3x3 convolution as 32 convolutions with weights of their own."""
+    alone = net.styled(batch_norm=None, activation=None, collect=False)
+    with net.scope("conv2"):
+        paths = [
+            alone.conv(part, net.channels(part), 3, stride=unit.stride, rate=unit.rate, scope=f"path_{number}",
+                       padding="FIXED", biases=False)
+            for number, part in enumerate(tf.split(x, PATHS, net.channel_axis), start=1)
+        ]  # fmt: skip
+        return net.collected(net.batch_norm(net.concat(paths), activation=tf.nn.relu))
+
+
+def form_c(net: Layers, x: tf.Tensor, unit: Unit) -> tf.Tensor:
+    """The grouped 3x3 convolution as one layer."""
+    return net.conv(
+        x, net.channels(x), 3, stride=unit.stride, rate=unit.rate, groups=PATHS, scope="conv2", padding="FIXED"
+    )
+
+
+def _network(name: str, units: Sequence[int], grouped: Grouped) -> Network:
+    architecture = partial(resnext, name=name, units=units, grouped=grouped)
+    return Network(architecture, scope=name, image_size=224, logits_pattern="logits", labels_offset=1)
+
+
+NETWORKS: dict[str, Network] = {
+    name: _network(name, units, grouped)
+    for name, units, grouped in (
+        ("resnext_b_50", (3, 4, 6, 3), form_b),
+        ("resnext_b_101", (3, 4, 23, 3), form_b),
+        ("resnext_c_50", (3, 4, 6, 3), form_c),
+        ("resnext_c_101", (3, 4, 23, 3), form_c),
+    )
+}

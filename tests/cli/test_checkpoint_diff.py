@@ -1,0 +1,192 @@
+"""`moxing checkpoint diff`: between two checkpoints, and between a checkpoint and a network of the zoo."""
+
+import os
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+from moxing.cli import main
+from moxing.tensorflow.nets import get_model_fn
+
+W = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def save(prefix, values, version=tf.train.SaverDef.V2):
+    os.makedirs(os.path.dirname(prefix) or ".", exist_ok=True)
+    with tf.Graph().as_default(), tf.Session() as session:
+        variables = {name: tf.Variable(value, use_resource=False) for name, value in values.items()}
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver(variables, write_version=version).save(session, prefix, write_meta_graph=False)
+
+
+def run(*words, code=0):
+    assert main.main(["checkpoint", "diff", *map(str, words)]) == code
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_same_in_both_formats(capsys):
+    save("a.ckpt", {"w": W, "n": np.int64(3)}, tf.train.SaverDef.V1)
+    save("b.ckpt", {"w": W, "n": np.int64(3)})
+    run("a.ckpt", "b.ckpt", "--values")
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        "A: a.ckpt (V1 format), 2 variables",
+        "B: b.ckpt (V2 format), 2 variables",
+        "The same name, shape and type: 2 variables",
+        "Values that differ at all: 0 of 2 variables",
+        "No differences.",
+    ]
+    assert "error" not in err
+
+
+def test_all_kinds_of_differences(capsys):
+    save("a.ckpt", {"mine": W, "w": W, "shape": W, "type": W, "w/Momentum": W, "beta1_power": np.float32(0.9)})
+    save("b.ckpt", {"other": np.zeros(2), "w": W, "shape": W.T, "type": W.astype(np.float64)})
+    run("a.ckpt", "b.ckpt", code=1)
+    assert capsys.readouterr().out.splitlines() == [
+        "A: a.ckpt (V2 format), 6 variables",
+        "B: b.ckpt (V2 format), 4 variables",
+        "Only in A: 1 variables",
+        "  mine  [2, 3]  float32",
+        "Only in A as well: 2 optimizer slots (--all lists them)",
+        "Only in B: 1 variables",
+        "  other  [2]  float64",
+        "Other shapes: 1 variables",
+        "  variable       A       B",
+        "  shape     [2, 3]  [3, 2]",
+        "Other types: 1 variables",
+        "  variable        A        B",
+        "  type      float32  float64",
+        "The same name, shape and type: 1 variables",
+    ]
+    run("a.ckpt", "b.ckpt", "--all", code=1)
+    out = capsys.readouterr().out
+    assert "Only in A: 3 variables\n" in out and "  w/Momentum   [2, 3]  float32\n" in out
+
+
+def test_slots_alone_are_a_difference_between_checkpoints(capsys):
+    save("a.ckpt", {"w": W})
+    save("b.ckpt", {"w": W, "w/Adam": W, "w/Adam_1": W})
+    run("a.ckpt", "b.ckpt", code=1)
+    assert "Only in B: 2 optimizer slots (--all lists them)\n" in capsys.readouterr().out
+
+
+def test_values_most_different_first_and_the_tolerance(capsys):
+    more = {"little": W + np.float32([[0, 0, 0], [0, 0, 0.25]]), "much": -W, "none": W, "step": np.int64(2**62 + 1)}
+    save("a.ckpt", {"little": W, "much": W, "none": W, "step": np.int64(2**62)})
+    save("b.ckpt", more)
+    run("a.ckpt", "b.ckpt", code=0)
+    capsys.readouterr()
+    run("a.ckpt", "b.ckpt", "--values", code=1)
+    assert capsys.readouterr().out.splitlines()[3:] == [
+        "Values that differ at all: 3 of 4 variables",
+        "  variable  largest difference              A there              B there",
+        "  much                      10                    5                   -5",
+        f"  step                       1  {2**62}  {2**62 + 1}",
+        "  little                  0.25                    5                 5.25",
+    ]
+    run("a.ckpt", "b.ckpt", "--values", "--tolerance", "0.25", code=1)
+    out = capsys.readouterr().out
+    assert "Values that differ by more than 0.25: 2 of 4 variables\n" in out and "little" not in out
+    run("a.ckpt", "b.ckpt", "--values", "--tolerance", "10")
+    assert "No differences." in capsys.readouterr().out
+
+
+def test_nan_infinity_text_and_other_types(capsys):
+    nan, inf = np.float32([np.nan, 1]), np.float32([np.inf, 1])
+    same = {"nan": nan, "inf": inf, "text": np.array([b"a\0", b"b"], object), "none": np.zeros([0], np.float32)}
+    save("a.ckpt", {**same, "lost": nan, "sign": inf, "word": np.array(["x"]), "half": W.astype(np.float16)})
+    save("b.ckpt", {**same, "lost": np.ones(2, np.float32), "sign": -inf, "word": np.array(["y"]), "half": W + 1})
+    run("a.ckpt", "b.ckpt", "--values", code=1)
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines()]
+    assert "Values that differ at all: 4 of 8 variables\n" in out
+    assert lines[-4:] == [
+        ["lost", "inf", "nan", "1"],
+        ["sign", "inf", "inf", "-inf"],
+        ["word", "inf", "text", "other", "text"],
+        ["half", "1", "0", "1"],
+    ]
+
+
+def lenet(num_classes):
+    """The variables of LeNet as a training with momentum saves them."""
+    with tf.Graph().as_default():
+        get_model_fn("lenet", "TRAIN", num_classes)(tf.zeros([1, 28, 28, 1]))
+        values = {variable.op.name: np.zeros(variable.shape, np.float32) for variable in tf.global_variables()}
+    slots = {f"{name}/Momentum": value for name, value in values.items()}
+    return {**values, **slots, "global_step": np.int64(5)}
+
+
+def test_a_training_and_its_network(capsys):
+    save("log/m.ckpt", lenet(10))
+    run("log", "zoo:lenet:10")
+    assert capsys.readouterr().out.splitlines() == [
+        "A: log/m.ckpt (V2 format), 17 variables",
+        "B: network lenet of the zoo with 10 classes, 8 variables",
+        "Only in A: 8 optimizer slots and global_step, which a network has not (--all lists them)",
+        "The same name, shape and type: 8 variables",
+        "No differences.",
+    ]
+    run("zoo:lenet:10", "log", "--all", code=1)
+    out = capsys.readouterr().out
+    assert "Only in B: 9 variables\n" in out and "  global_step " in out
+    run("zoo:lenet:11", "log", code=1)
+    assert [line.split() for line in capsys.readouterr().out.splitlines()[4:7]] == [
+        ["variable", "A", "B"],
+        ["LeNet/fc4/biases", "[11]", "[10]"],
+        ["LeNet/fc4/weights", "[1024,", "11]", "[1024,", "10]"],
+    ]
+
+
+def test_a_network_lacks_what_a_checkpoint_has_and_the_other_way_round(capsys):
+    values = lenet(10)
+    del values["LeNet/fc4/biases"]
+    save("m.ckpt", {**values, "LeNet/extra": W})
+    run("m.ckpt", "zoo:lenet:10", code=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:4] == ["Only in A: 1 variables", "  LeNet/extra  [2, 3]  float32"]
+    assert lines[5:7] == ["Only in B: 1 variables", "  LeNet/fc4/biases  [10]  float32"]
+
+
+@pytest.mark.parametrize(("name", "classes"), [("vgg_a", 1000), ("lenet", 1001)])
+def test_without_a_number_the_published_classes_count(capsys, name, classes):
+    run(f"zoo:{name}", f"zoo:{name}:{classes}")
+    assert f"A: network {name} of the zoo with {classes:,} classes, " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("m.ckpt", "zoo:lenett"), "B='zoo:lenett': no such network; did you mean 'lenet'"),
+        (("zoo:", "m.ckpt"), "A='zoo:': no such network"),
+        (("m.ckpt", "zoo:lenet:ten"), "B='zoo:lenet:ten': expected a number of classes after the name, such as"),
+        (("m.ckpt", "zoo:lenet:0"), "B='zoo:lenet:0': expected a number of classes"),
+        (("m.ckpt", "zoo:lenet:"), "B='zoo:lenet:': expected a number of classes"),
+        (("m.ckpt", "zoo:lenet", "--values"), "--values: B='zoo:lenet' is a network, which has no values."),
+        (("m.ckpt", "m.ckpt", "--tolerance", "1"), "--tolerance=1 is for numbers: give --values too."),
+        (("m.ckpt", "m.ckpt", "--values", "--tolerance", "-1"), "--tolerance=-1: expected a number from 0."),
+        (("m.ckpt", "m.ckpt", "--values", "--tolerance", "nan"), "--tolerance=nan: expected a number from 0."),
+    ],
+)  # fmt: skip
+def test_errors_are_one_line(capsys, words, message):
+    save("m.ckpt", {"w": W})
+    run(*words, code=2)
+    out, err = capsys.readouterr()
+    assert err.startswith(f"moxing checkpoint diff: error: {message}") and err.count("\n") == 1
+    assert out == ""
+
+
+@pytest.mark.realdata
+def test_the_published_resnet_fits_the_network(real_data, capsys):
+    path = real_data / "checkpoints" / "resnet_v1_50.ckpt"
+    run(path, "zoo:resnet_v1_50")
+    assert "The same name, shape and type: 267 variables\nNo differences.\n" in capsys.readouterr().out
+    run(path, "zoo:resnet_v1_50:5", code=1)
+    assert "Other shapes: 2 variables\n" in capsys.readouterr().out

@@ -1,0 +1,69 @@
+"""Every network that TF-Slim published, against its variables, end points and logits; and NCHW against NHWC."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+
+import moxing.tensorflow as mox
+from moxing.tensorflow.nets.catalogue import NetworkKeys, network
+from moxing.tensorflow.nets.layers import Layers
+
+_spec = importlib.util.spec_from_file_location("golden_values", Path(__file__).with_name("golden_values.py"))
+golden_values = sys.modules.setdefault("golden_values", importlib.util.module_from_spec(_spec))
+_spec.loader.exec_module(golden_values)
+
+
+@pytest.mark.parametrize("name", golden_values.NAMES)
+def test_is_the_published_network(name):
+    reference = golden_values.golden(name)
+    with tf.Graph().as_default(), tf.Session() as session:
+        images = golden_values.image_of(reference["image_size"], reference["channels"])
+        model = mox.get_model_fn(name, mox.ModeKeys.EVAL, reference["num_classes"], preprocess_fn=None)
+        logits, end_points = model(tf.constant(images))
+        variables = {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+        assert variables == dict(map(tuple, reference["variables"]))
+        assert sorted(variable.op.name for variable in tf.trainable_variables()) == sorted(reference["trainable"])
+        assert sorted(end_points) == sorted(reference["end_points"])
+        assert logits.shape.as_list() == [1, reference["num_classes"]]
+        if "logits" in reference:
+            golden_values.assign_values(session)
+            expected = np.array(reference["logits"])
+            found = session.run(logits)[0]
+            np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+def logits_of(name, data_format, size):
+    """The logits of the graph that is really built in that format; on a CPU the layout optimizer makes it runnable."""
+    found = network(NetworkKeys(name))
+    config = tf.ConfigProto()
+    rewriting = config.graph_options.rewrite_options
+    rewriting.cpu_layout_conversion = rewriting.NCHW_TO_NHWC
+    with tf.Graph().as_default() as graph, tf.Session(config=config) as session:
+        # Fed, or the optimizer would compute the logits before it changes the layout.
+        images = tf.placeholder(tf.float32, [2, size, size, found.channels])
+        x = tf.transpose(images, [0, 3, 1, 2]) if data_format == "NCHW" else images
+        logits = found.architecture(Layers(training=False, data_format=data_format), x, 10)
+        formats = {op.get_attr("data_format") for op in graph.get_operations() if op.type in ("Conv2D", "MaxPool")}
+        assert formats == {data_format.encode()}
+        golden_values.assign_values(session)
+        return session.run(logits, {images: golden_values.image_of(size, found.channels, batch=2)})
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        *(("alexnet_v2", 224), ("cifarnet", 32), ("inception_resnet_v2", 75), ("inception_v1", 64)),
+        *(("inception_v2", 64), ("inception_v3", 75), ("inception_v4", 75), ("lenet", 28), ("mobilenet_v1_025", 64)),
+        *(("mobilenet_v2_035", 64), ("nasnet_cifar", 32), ("overfeat", 231), ("pnasnet_mobile", 64), ("pvanet", 64)),
+        *(("resnet_v1_18", 64), ("resnet_v1_20", 32), ("resnet_v1_50", 64), ("resnet_v1_50_mox", 64)),
+        *(("resnet_v1_50_oct", 64), ("resnet_v2_50", 64), ("resnext_b_50", 64), ("resnext_c_50", 64)),
+        *(("vgg_a_bn", 224), ("xception_41", 64)),
+    ],
+)
+def test_nchw_computes_the_same_as_nhwc(name, size):
+    expected = logits_of(name, "NHWC", size)
+    np.testing.assert_allclose(logits_of(name, "NCHW", size), expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())

@@ -1,0 +1,82 @@
+"""Inception-ResNet v2 beyond its golden: the auxiliary head, decaying biases, sizes, features, options, NCHW."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.nets.inception_resnet_v2 import NETWORKS
+from moxing.tensorflow.nets.layers import Layers
+
+_spec = importlib.util.spec_from_file_location("golden_values", Path(__file__).with_name("golden_values.py"))
+golden_values = sys.modules.setdefault("golden_values", importlib.util.module_from_spec(_spec))
+_spec.loader.exec_module(golden_values)
+
+NETWORK = NETWORKS["inception_resnet_v2"]
+
+
+def build(shape, num_classes: int | None = 10, training=False, data_format="NHWC", **options):
+    """Layers, output and the shapes of the variables, in the default graph."""
+    net = Layers(training, data_format, weight_decay=0.1)
+    y = NETWORK.architecture(net, tf.placeholder(tf.float32, shape, name="images"), num_classes, **options)
+    return net, y, {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+
+
+def test_nchw_has_the_variables_of_unknown_sizes_in_nhwc_and_the_pattern_finds_the_logits():
+    with tf.Graph().as_default():
+        net, logits, first = build([None, None, None, 3], training=True)
+        assert logits.shape.as_list() == net.end_points["AuxLogits"].shape.as_list() == [None, 10]
+        decaying = {loss.op.name.split("/Regularizer")[0] for loss in tf.get_collection("regularization_losses")}
+    assert first == dict(golden_values.golden("inception_resnet_v2")["variables"])
+    # TF-Slim's style for this network regularises the biases as well.
+    assert len(decaying) == sum(name.endswith(("/weights", "/biases")) for name in first)
+    with tf.Graph().as_default():
+        # Larger than the published size: the auxiliary head keeps its kernel.
+        net, logits, second = build([2, 3, 400, 320], num_classes=7, training=True, data_format="NCHW")
+        assert net.end_points["PreAuxLogits"].shape == [2, 1088, 23, 18]
+        assert net.end_points["global_pool"].shape == [2, 1536, 1, 1]
+        assert logits.shape == net.end_points["AuxLogits"].shape == [2, 7]
+    assert first.keys() == second.keys()
+    changed = {name for name in first if first[name] != second[name]}
+    assert changed == {name for name in first if re.search(NETWORK.logits_pattern, name)}
+    assert len(changed) == 4
+
+
+def test_the_smallest_image_and_another_activation():
+    size = NETWORK.smallest
+    with tf.Graph().as_default() as graph:
+        net, _, variables = build([1, size, size, 3], training=True, activation_fn=tf.nn.relu6)
+        assert net.end_points["PreAuxLogits"].shape == [1, 3, 3, 1088]
+        assert net.end_points["PreAuxLogits"].op.type == "Relu6"
+        assert "Relu" not in {op.type for op in graph.get_operations()}
+        assert variables["InceptionResnetV2/AuxLogits/Conv2d_2a_5x5/weights"] == [1, 1, 128, 768]
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="Mixed_7a"):
+        build([1, size - 1, size - 1, 3])
+
+
+def test_features():
+    with tf.Graph().as_default():
+        net, features, variables = build([1, 75, 75, 3], None)
+        assert features.shape == [1, 1, 1, 1536]
+        assert {name for name in net.end_points if "Logits" in name} == {"PreAuxLogits"}
+        assert not any("Logits" in name for name in variables)
+
+
+def test_no_auxiliary_head():
+    with tf.Graph().as_default():
+        net, logits, variables = build([1, 75, 75, 3], create_aux_logits=False)
+        assert logits.shape == [1, 10]
+        assert "AuxLogits" not in net.end_points
+        assert not any("AuxLogits" in name for name in variables)
+
+
+def test_bad_options():
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"dropout_keep_prob=0: expected a number above 0"):
+        build([1, 75, 75, 3], dropout_keep_prob=0)
+    with tf.Graph().as_default(), pytest.raises(TypeError, match="activation_fn='relu': expected a function"):
+        build([1, 75, 75, 3], activation_fn="relu")
