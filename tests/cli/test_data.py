@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from moxing.cli import data, main
+from moxing.cli import command, main
 
 RNG = np.random.default_rng(3)
 
@@ -213,7 +213,7 @@ def test_a_directory_that_cannot_be_written(folder, capsys):
 
 def test_translation_leaves_quotes_alone():
     table = {"src_dir": "SRC", "size=": "--size="}
-    assert data.translate("src_dir/<class>, 'src_dir': its size is size=3", table) == (
+    assert command.translate("src_dir/<class>, 'src_dir': its size is size=3", table) == (
         "SRC/<class>, 'src_dir': its size is --size=3"
     )
 

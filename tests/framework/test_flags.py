@@ -59,7 +59,8 @@ def test_what_is_not_ours_is_left_alone():
     [
         (["--num_gpus=two"], "--num_gpus='two': expected an integer"),
         (["--num_gpus=1.5"], "--num_gpus='1.5': expected an integer"),
-        (["--loss_scale="], "--loss_scale='': expected a number"),
+        (["--loss_scale="], "--loss_scale='': expected a number or dynamic"),
+        (["--loss_scale"], "--loss_scale needs a value: a number or dynamic"),
         (["--sync_replicas=maybe"], "--sync_replicas='maybe': expected True or False"),
         (["--num_gpus"], "--num_gpus needs a value"),
         (["--num_gpus", "--sync_replicas"], "--num_gpus needs a value"),

@@ -6,7 +6,7 @@ import argparse
 import importlib
 from typing import Any
 
-from moxing.cli.data import _runner
+from moxing.cli.command import runner
 
 _SHOW = """
 examples:
@@ -55,7 +55,7 @@ def add_commands(commands: Any) -> None:
     for add in (_add_show, _add_diff, _add_convert):
         parser = add(subcommands)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.set_defaults(function=_runner(parser.prog, _run, {}))
+        parser.set_defaults(function=runner(parser.prog, _run, {}))
 
 
 def _run(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.cli.checkpoint_show import Checkpoint, Kind, compiled, cpu_only, listed, open_checkpoint, reason, select
+from moxing.cli.checkpoint_reading import Checkpoint, Kind, compiled, cpu_only, listed, open_checkpoint, reason, select
 from moxing.cli.output import megabytes, show
 
 #: Bytes of variables that are held in memory, and written into one file, at once.
@@ -269,7 +269,13 @@ def _write_state(target: str) -> None:
     others = [os.path.relpath(path, directory) for path in reversed(listed(directory))]
     # Names without the directory, so that it can be moved.
     paths = [*(path for path in others if path != base), base]
-    tf.train.update_checkpoint_state(directory, base, all_model_checkpoint_paths=paths)
+    state = tf.train.generate_checkpoint_state_proto(directory, base, all_model_checkpoint_paths=paths)
+    temporary = os.path.join(directory, f".checkpoint.{os.getpid()}")
+    with open(temporary, "w", encoding="utf-8") as stream:
+        stream.write(str(state))
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.rename(temporary, os.path.join(directory, "checkpoint"))
 
 
 def _show_result(target: str, conversion: _Conversion, state: bool) -> None:

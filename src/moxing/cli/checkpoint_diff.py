@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.cli.checkpoint_show import Checkpoint, Kind, chunks, is_numeric, is_slot, open_checkpoint, text
+from moxing.cli.checkpoint_reading import Checkpoint, Kind, chunks, is_numeric, is_slot, open_checkpoint
+from moxing.cli.checkpoint_show import text
 from moxing.cli.output import show, show_table
 from moxing.tf1.variables import saved_name, saved_shape
 
@@ -88,9 +89,11 @@ def _side(path: str, letter: str, values: bool) -> _Side:
 
 
 def _published_classes(name: str) -> int:
-    from moxing.tensorflow.nets import get_model_meta
+    from moxing.tensorflow.nets.catalogue import network
+    from moxing.tensorflow.nets.nets_factory import network_key
+    from moxing.tensorflow.nets.survey import default_classes
 
-    return 1000 if get_model_meta(name).default_labels_offset == 1 else 1001
+    return default_classes(network(network_key("get_model_meta", name)))
 
 
 def _zoo_variables(name: str, num_classes: int) -> dict[str, Kind]:
@@ -99,7 +102,7 @@ def _zoo_variables(name: str, num_classes: int) -> dict[str, Kind]:
     from moxing.tensorflow.nets.catalogue import network
 
     size = get_model_meta(name).default_image_size
-    channels = network(NetworkKeys(name.lower())).channels or 3
+    channels = network(NetworkKeys(name.lower())).channels
     with tf.Graph().as_default():
         get_model_fn(name, "PREDICT", num_classes)(tf.placeholder(tf.float32, [1, size, size, channels]))
         found = {

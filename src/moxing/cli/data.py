@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import logging
-import os
-import re
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 from moxing.cli import data_convert, data_inspect, data_split
+from moxing.cli.command import runner
 
 #: The functions behind the commands name their arguments in messages; a user knows the command's.
 _ARGUMENTS = {
@@ -40,108 +35,4 @@ def add_commands(commands: Any) -> None:
     for module in (data_split, data_convert, data_inspect):
         parser = module.add_command(subcommands)
         parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.set_defaults(function=_runner(parser.prog, module.run, module.ARGUMENTS))
-
-
-def translate(message: str, arguments: Mapping[str, str]) -> str:
-    """A message in the words of the command line; what stands in quotes is left as it is.
-
-    Example:
-      >>> translate("src_dir='/data/src_dir' is a file: overwrite=True helps", _ARGUMENTS)
-      "SRC='/data/src_dir' is a file: --overwrite helps"
-    """
-    names = "|".join(re.escape(name) for name in sorted(arguments, key=len, reverse=True))
-    words = re.compile(rf"(?P<quoted>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(?<![\w/-])(?P<name>{names})(?:(?<==)|\b)")
-    return words.sub(lambda match: match["quoted"] or arguments[match["name"]], message)
-
-
-def _runner(
-    command: str, run: Callable[[argparse.Namespace], int], own: Mapping[str, str]
-) -> Callable[[argparse.Namespace], int]:
-    names = {**_ARGUMENTS, **own}
-
-    def call(arguments: argparse.Namespace) -> int:
-        # The lines with which TensorFlow and the trainer introduce themselves belong to training.
-        os.environ.setdefault("MOX_SILENT_MODE", "1")
-        import moxing.tensorflow  # noqa: F401  (sets the log levels, which `_plain_log_lines` then changes)
-
-        with _no_native_messages(), _plain_log_lines(command, names):
-            try:
-                return run(arguments)
-            except ValueError as error:
-                problem = translate(str(error), names)
-            except BrokenPipeError:
-                # Whoever read the output has seen enough: `... | head`. Python flushes once more at its end.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-                return 141
-            except OSError as error:
-                problem = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
-            except KeyboardInterrupt:
-                print(f"{command}: interrupted", file=sys.stderr)
-                return 130
-        line = " ".join(problem.split())
-        print(f"{command}: error: {line.encode('utf-8', 'replace').decode()}", file=sys.stderr)
-        return 2
-
-    return call
-
-
-@contextmanager
-def _no_native_messages() -> Iterator[None]:
-    """Drops what native code writes to file descriptor 2, while Python's standard error stays as it is.
-
-    The decoders write a line of their own about every bad image; the commands name it, with the file. As ever,
-    `TF_CPP_MIN_LOG_LEVEL=0` in the environment shows such lines.
-    """
-    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "0":
-        yield
-        return
-    try:
-        original = os.dup(2)
-    except OSError:  # the process has no standard error
-        yield
-        return
-    before = sys.stderr
-    before.flush()
-    with open(os.devnull, "wb") as nowhere, open(original, "w", encoding=before.encoding, errors="replace") as stream:
-        try:
-            os.dup2(nowhere.fileno(), 2)
-            if _descriptor(before) == 2:
-                sys.stderr = stream
-            yield
-        finally:
-            sys.stderr.flush()
-            sys.stderr = before
-            os.dup2(original, 2)
-
-
-def _descriptor(stream: Any) -> int | None:
-    try:
-        return int(stream.fileno())
-    except (OSError, AttributeError):
-        return None
-
-
-class _CommandLine(logging.Formatter):
-    def __init__(self, command: str, names: Mapping[str, str]) -> None:
-        super().__init__(f"{command}: warning: %(message)s")
-        self._names = names
-
-    def format(self, record: logging.LogRecord) -> str:
-        return translate(super().format(record), self._names)
-
-
-@contextmanager
-def _plain_log_lines(command: str, names: Mapping[str, str]) -> Iterator[None]:
-    """Warnings of the library appear as lines of this command, and what is only for information not at all."""
-    log = logging.getLogger("tensorflow")
-    before = log.level, log.propagate, list(log.handlers)
-    handler = logging.StreamHandler()
-    handler.setFormatter(_CommandLine(command, names))
-    log.handlers, log.propagate = [handler], False
-    log.setLevel(logging.WARNING)
-    try:
-        yield
-    finally:
-        log.level, log.propagate, log.handlers = before
-        log.setLevel(before[0])
+        parser.set_defaults(function=runner(parser.prog, module.run, _ARGUMENTS | module.ARGUMENTS))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+from moxing.cli.command import runner
 from moxing.cli.output import show, show_table
 from moxing.framework.util.names import known_name
 
@@ -36,7 +36,7 @@ def add_commands(commands: Any) -> None:
     show.add_argument("--image_size", type=int, metavar="N", help="height and width of the images (the published one)")
     show.add_argument("--num_classes", type=int, metavar="N", help="number of classes (the published one)")
     show.add_argument("--training", action="store_true", help="as it trains: with auxiliary heads")
-    show.set_defaults(function=_show)
+    show.set_defaults(function=runner("moxing zoo show", _show, {}))
 
 
 def _figures() -> dict[str, dict[str, Any]]:
@@ -65,25 +65,18 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    try:
-        name = known_name("moxing zoo show", "NAME", arguments.name, list(_figures()))
-        for argument in ("image_size", "num_classes"):
-            number = getattr(arguments, argument)
-            if number is not None and number < 1:
-                raise ValueError(f"--{argument}={number}: expected a number from 1.")
-        _show_layers(name, arguments)
-    except ValueError as error:
-        print(f"moxing zoo: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-def _show_layers(name: str, arguments: argparse.Namespace) -> None:
     from moxing.tensorflow.nets.catalogue import NetworkKeys, network
     from moxing.tensorflow.nets.images import check_size
     from moxing.tensorflow.nets.nets_factory import options_of
     from moxing.tensorflow.nets.survey import layer_rows
 
+    if arguments.json:
+        raise ValueError("--json prints the table of all networks; it does not go with show.")
+    name = known_name("", "NAME", arguments.name, list(_figures()))
+    for argument in ("image_size", "num_classes"):
+        number = getattr(arguments, argument)
+        if number is not None and number < 1:
+            raise ValueError(f"--{argument}={number}: expected a number from 1.")
     found = network(NetworkKeys(name))
     size = arguments.image_size or found.image_size
     check_size(name, found, size, size)
@@ -101,6 +94,7 @@ def _show_layers(name: str, arguments: argparse.Namespace) -> None:
     show_table(rows, left=(0, 1, 2))
     options = ", ".join(f"{option}={default!r}" for option, default in options_of(found).items())
     show(f"Options for mox.get_model_fn: {options or 'none'}")
+    return 0
 
 
 def _short(number: int) -> str:

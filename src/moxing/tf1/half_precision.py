@@ -13,15 +13,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import tensorflow.compat.v1 as tf
+from tensorflow.python.eager import record
 from tensorflow.python.framework import ops
 
-#: The operations, with the inputs that are numbers (the others are shapes).
+#: The operations, with the inputs that are numbers (the others are shapes). Of `Einsum` all are.
 _NUMBERS = {
     "BatchMatMul": (0, 1),
     "BatchMatMulV2": (0, 1),
     "Conv2D": (0, 1),
     "Conv2DBackpropInput": (1, 2),
     "Conv3D": (0, 1),
+    "Conv3DBackpropInputV2": (1, 2),
     "DepthwiseConv2dNative": (0, 1),
     "MatMul": (0, 1),
 }
@@ -30,6 +32,8 @@ _NUMBERS = {
 @contextmanager
 def in_half(dtype: tf.DType | None) -> Iterator[None]:
     """Inside, convolutions and matrix products of float32 are computed in `dtype`; None changes nothing.
+
+    What a `tf.GradientTape` watches stays float32: the tape records the operation that was asked for.
 
     Example:
       >>> with tf.Graph().as_default() as graph, in_half(tf.float16):
@@ -46,8 +50,8 @@ def in_half(dtype: tf.DType | None) -> Iterator[None]:
         graph: tf.Graph, op_type: str, inputs: Sequence[tf.Tensor], dtypes: Sequence[Any] | None = None, *args: Any,
         **kwargs: Any,
     ) -> tf.Operation:  # fmt: skip
-        numbers = _NUMBERS.get(op_type, ())
-        if not numbers or any(inputs[index].dtype != tf.float32 for index in numbers):
+        numbers = _numbers(op_type, inputs)
+        if not numbers or record.could_possibly_record() or any(inputs[index].dtype != tf.float32 for index in numbers):
             return create(graph, op_type, inputs, dtypes, *args, **kwargs)
         return _created(create, graph, op_type, inputs, numbers, dtype, args, kwargs)
 
@@ -56,6 +60,12 @@ def in_half(dtype: tf.DType | None) -> Iterator[None]:
         yield
     finally:
         ops.Graph._create_op_internal = create
+
+
+def _numbers(op_type: str, inputs: Sequence[tf.Tensor]) -> Sequence[int]:
+    if op_type == "Einsum":
+        return range(len(inputs)) if len(inputs) > 1 else ()  # of one tensor it is a sum or a transposition
+    return _NUMBERS.get(op_type, ())
 
 
 def _created(

@@ -425,10 +425,20 @@ def test_loss_that_depends_on_no_variable():
     assert holds(text, "stray", "w")
 
 
-@pytest.mark.parametrize("value", [0, -1])
+@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan")])
 def test_wrong_loss_scale(value):
     mox.set_flag("loss_scale", value)
-    assert holds(error_of(ValueError), f"--loss_scale={float(value)}", "above 0")
+    assert holds(error_of(ValueError), f"--loss_scale={float(value)}", "above 0, or dynamic")
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "expected"),
+    [("loss_scale", "much", "a number or dynamic"), ("loss_scale", "Dynamic", "a number or dynamic"),
+     ("var_dtype", "fp64", "one of fp32, fp16"), ("use_fp16", "float16", "True or False")],
+)  # fmt: skip
+def test_wrong_values_of_precision_flags(flag, value, expected):
+    with pytest.raises(FlagError, match=f"--{flag}='{value}': expected {expected}"):
+        mox.set_flag(flag, value)
 
 
 @pytest.mark.parametrize(("kind", "bound"), [("norm", None), (None, 1.0), ("value", 0.0), ("global_norm", -1.0)])
@@ -666,9 +676,6 @@ def test_variables_not_finite_are_not_saved(tmp_path):
         ("ps_hosts", "a:1"),
         ("worker_hosts", "a:1,b:2"),
         ("task_index", 1),
-        ("use_fp16", True),
-        ("exact_fp16", True),
-        ("var_dtype", "fp16"),
         ("warmup_steps", 10),
         ("controller_host", "a:1"),
         ("dgc_sparsity_strategy", "0.75,0.9"),

@@ -34,6 +34,12 @@ def nearest(text: str, known: Sequence[str], most: int = 3) -> list[str]:
 def known_name(function: str, argument: str, given: Any, known: Sequence[str]) -> str:
     """The one of `known` that `given`, a string or a member of an enumeration, names; else a ValueError.
 
+    Args:
+      function: who asks; empty where the argument is one of a command line.
+      argument: what it is called.
+      given: the value.
+      known: the names there are.
+
     Example:
       >>> known_name('get_model_fn', 'name', 'LeNet', ['lenet', 'vgg_16'])
       'lenet'
@@ -46,7 +52,8 @@ def known_name(function: str, argument: str, given: Any, known: Sequence[str]) -
         return text
     near = nearest(text, known)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"expected one of {', '.join(known)}."
-    raise ValueError(f"{function}({argument}={given!r}): no such network; {hint}")
+    call = f"{function}({argument}={given!r})" if function else f"{argument}={given!r}"
+    raise ValueError(f"{call}: no such network; {hint}")
 
 
 def known_mode(function: str, run_mode: Any) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
+from moxing.tensorflow.executor.session import session_config
 from moxing.tensorflow.executor.specs import ModeKeys
 from moxing.tensorflow.parallel.gradients import patterns, selected
 from moxing.tensorflow.parallel.loss_scale import OWN_STATE
@@ -60,15 +62,75 @@ def make_restore(source: checkpoint.Source, training: bool, with_patterns: bool 
         raise ValueError(_missing_message(source, needed, training))
     present = [variable for variable in chosen if saved_name(variable) in source.shapes]
     _check_shapes(source, present)
+    cast = _variables_to_cast(source, present)
     if not source.resume and with_patterns:
         _report(source, present, skipped, missing, training)
-    saver = tf.train.Saver(present) if present else None
+    rest = [variable for variable in present if not any(variable is other for other in cast)]
+    saver = tf.train.Saver(rest) if rest else None
 
     def restore(session: tf.Session) -> None:
         if saver is not None:
             saver.restore(session, source.prefix)
+        for variable, value in _cast_values(source, cast):
+            # What `Variable.load` does, which says that it is deprecated.
+            session.run(variable.initializer, {variable.initializer.inputs[1]: value})
 
     return restore
+
+
+def _variables_to_cast(source: checkpoint.Source, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
+    """Those of `variables` that have another type in the checkpoint; an error for what is no rounding."""
+    saved = tf.train.NewCheckpointReader(source.prefix).get_variable_to_dtype_map()
+    differing = [variable for variable in variables if saved[saved_name(variable)] != variable.dtype.base_dtype]
+    wrong = [
+        f"  {name}: {saved[name].name} in the checkpoint, {variable.dtype.base_dtype.name} in the model"
+        for name, variable in ((saved_name(variable), variable) for variable in differing)
+        if not _same_kind(saved[name], variable.dtype) or saved_shape(variable) != variable.shape.as_list()
+    ]
+    if wrong:
+        raise ValueError(
+            f"{len(wrong)} variables have other types in the checkpoint {source.prefix}, which cannot be cast while it "
+            "is read:\n" + "\n".join(wrong) + "\n`moxing checkpoint convert --dtype` writes one with other types."
+        )
+    if differing:
+        first = differing[0]
+        tf.logging.info(
+            "%d variables have another type in the checkpoint and are cast, such as %s: %s there, %s in the model.",
+            len(differing),
+            saved_name(first),
+            saved[saved_name(first)].name,
+            first.dtype.base_dtype.name,
+        )
+    return differing
+
+
+def _same_kind(one: tf.DType, other: tf.DType) -> bool:
+    return bool((one.is_floating and other.is_floating) or (one.is_integer and other.is_integer))
+
+
+def _cast_values(
+    source: checkpoint.Source, variables: Sequence[tf.Variable]
+) -> Iterator[tuple[tf.Variable, np.ndarray]]:
+    saved = tf.train.NewCheckpointReader(source.prefix).get_variable_to_dtype_map()
+    for variable in variables:
+        name, dtype = saved_name(variable), variable.dtype.base_dtype
+        # By the operation that restores: the reader does not know half precision in the V1 format.
+        with tf.Graph().as_default(), tf.Session(config=session_config()) as session:
+            (value,) = session.run(
+                tf.raw_ops.RestoreV2(
+                    prefix=source.prefix, tensor_names=[name], shape_and_slices=[""], dtypes=[saved[name]]
+                )
+            )
+        with np.errstate(over="ignore"):
+            cast = value.astype(dtype.as_numpy_dtype)
+        lost = cast != value if dtype.is_integer else np.isinf(cast) & np.isfinite(value)
+        if lost.any():
+            raise ValueError(
+                f"{int(lost.sum())} values of {name} in the checkpoint {source.prefix} do not fit into {dtype.name}, "
+                f"its type in the model: they are up to {np.abs(value[lost].astype(np.float64)).max():g}, and "
+                f"{dtype.name} ends at {float(dtype.max):g}."
+            )
+        yield variable, cast
 
 
 def _sorted_by_patterns(variables: Sequence[tf.Variable]) -> tuple[list[tf.Variable], list[tf.Variable]]:

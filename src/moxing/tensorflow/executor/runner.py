@@ -137,7 +137,7 @@ def _wrong_format(error: tf.errors.OpError) -> str:
     named = re.search(r"node (?:step/)?([^}]+)}}", error.message)
     layer = named.group(1) if named else error.op.name if error.op is not None else "of the error above"
     return (
-        f"The layer {layer} has data_format NCHW, which TensorFlow's own kernels for the CPU do not compute. Write NHWC "
-        "(channels_last), or let oneDNN compute it, which does: start the script with `moxing run`, or with "
+        f"The layer {layer} has data_format NCHW, which TensorFlow's own kernels for the CPU do not compute. Write "
+        "NHWC (channels_last), or let oneDNN compute it, which does: start the script with `moxing run`, or with "
         "TF_ENABLE_ONEDNN_OPTS=1 in the environment."
     )

@@ -12,8 +12,11 @@ from moxing.tensorflow.preprocessing.preprocessing_factory import normalise_pixe
 #: "The preprocessing of the network itself", where None has a meaning of its own.
 DEFAULT_PREPROCESSING: Any = type("DefaultPreprocessing", (), {"__repr__": lambda self: "<default>"})()
 
+#: Batch normalisation has no kernel for float64.
+_COMPUTABLE = (tf.float32, tf.float16, tf.bfloat16)
 
-def sized(name: str, network: Network, images: Any, height: int | None, width: int | None, mode: str) -> tf.Tensor:
+
+def sized(name: str, network: Network, images: Any, height: int | None, width: int | None) -> tf.Tensor:
     """The images as a tensor [batch, height, width, channels] whose size is known as far as it can be.
 
     Args:
@@ -22,36 +25,48 @@ def sized(name: str, network: Network, images: Any, height: int | None, width: i
       images: what the script passed.
       height: `image_height`, or None.
       width: `image_width`, or None.
-      mode: the run mode.
 
     Raises:
-      ValueError: not images, an unknown size in EXPORT, another size than the arguments say, too small.
+      ValueError: not images, or of another size than the arguments say.
+      TypeError: not numbers.
     """
     images = tf.convert_to_tensor(images)
+    if not (images.dtype.is_integer or images.dtype.is_floating):
+        raise TypeError(
+            f"{name} was given images of type {images.dtype.name}: expected numbers. Bytes of a file are decoded "
+            "first, for example with tf.image.decode_jpeg(..., channels=3)."
+        )
     if images.shape.rank is None and None not in (height, width):
         images = tf.ensure_shape(images, [None, height, width, network.channels])
     shape = images.shape
     if shape.rank != 4:
+        advice = {
+            3: " One image becomes a batch with tf.expand_dims(image, 0).",
+            None: " `image_height` and `image_width` of `mox.get_model_fn` tell it, or images.set_shape.",
+        }
         raise ValueError(
-            f"{name} was given images of shape {shape}: expected [batch, height, width, channels]"
-            + (". One image becomes a batch with tf.expand_dims(image, 0)." if shape.rank == 3 else ".")
+            f"{name} was given images of shape {shape}: expected [batch, height, width, channels]."
+            + advice.get(shape.rank, "")
         )
     if shape.as_list()[3] is None:
         raise ValueError(
             f"{name} was given images of shape {shape}: the number of channels must be known; "
             f"images.set_shape([None, None, None, {network.channels}]) tells it."
         )
-    images = _with_size(name, images, height, width)
-    known_height, known_width = images.shape.as_list()[1:3]
-    if mode == "EXPORT" and None in (known_height, known_width):
+    return _with_size(name, images, height, width)
+
+
+def check_built(name: str, network: Network, x: tf.Tensor, data_format: str, mode: str) -> None:
+    """Raises a ValueError where `x`, what the network is built on, is too small, or in EXPORT of unknown size."""
+    height, width = x.shape.as_list()[2:] if data_format == "NCHW" else x.shape.as_list()[1:3]
+    if mode == "EXPORT" and None in (height, width):
         # The names are what a script of the original reads in the error.
         raise ValueError(
             f"{name}: `image_height` and `image_width` should be given to `mox.get_model_fn` when `run_mode` is "
-            f"`mox.ModeKeys.EXPORT`, because the images have shape {images.shape}. For example "
+            f"`mox.ModeKeys.EXPORT`, because the images have shape {x.shape}. For example "
             f"image_height={network.image_size}, image_width={network.image_size}."
         )
-    check_size(name, network, known_height, known_width)
-    return images
+    check_size(name, network, height, width)
 
 
 def check_size(name: str, network: Network, height: int | None, width: int | None) -> None:
@@ -98,41 +113,60 @@ def prepared(
       built_format: what the network is built with.
     """
     if preprocess_fn is DEFAULT_PREPROCESSING:
-        result = normalise_pixels(name, images) if not images.dtype.is_floating else images
+        result = _normalised(name, images) if not images.dtype.is_floating else images
     elif preprocess_fn is None:
         result = images
     else:
         result = tf.convert_to_tensor(preprocess_fn(images, run_mode))
         _check_result(name, images, result, data_format)
         return _transposed(result, data_format, built_format)
-    if not result.dtype.is_floating:
+    if result.dtype not in _COMPUTABLE:
         raise TypeError(
-            f"get_model_fn(preprocess_fn=None): {name} was given images of type {images.dtype.name}; expected "
-            "floating-point numbers in the scale that the network was trained with, for example "
-            "tf.cast(images, tf.float32) - mean."
+            f"{name} was given images of type {images.dtype.name}"
+            + (" and preprocess_fn=None" if preprocess_fn is None else "")
+            + "; expected float32, float16 or bfloat16 in the scale that the network was trained with, for example "
+            "tf.cast(images, tf.float32)."
         )
     return _transposed(result, "NHWC", built_format)
+
+
+def _normalised(name: str, images: tf.Tensor) -> tf.Tensor:
+    channels = images.shape.as_list()[3]
+    try:
+        result = normalise_pixels(name, images)
+    except ValueError:
+        # The means of three channels cannot be subtracted from four.
+        result = None
+    # From one they can: what comes out has three.
+    if result is None or result.shape.as_list()[3] != channels:
+        raise ValueError(
+            f"{name} was given images of type {images.dtype.name} with {channels} channel(s): its preprocessing knows "
+            "red, green and blue. tf.image.grayscale_to_rgb(images) makes them from grey ones, images[..., :3] drops "
+            "an alpha channel, and preprocess_fn replaces the preprocessing."
+        )
+    return result
 
 
 def _check_result(name: str, images: tf.Tensor, result: tf.Tensor, data_format: str) -> None:
     shape = result.shape
     if shape.rank != 4:
         raise ValueError(f"{name}: preprocess_fn returned images of shape {shape}; expected four axes, {data_format}.")
-    if not result.dtype.is_floating:
+    if result.dtype not in _COMPUTABLE:
         raise TypeError(
-            f"{name}: preprocess_fn returned images of type {result.dtype.name}; expected floating-point numbers."
+            f"{name}: preprocess_fn returned images of type {result.dtype.name}; expected float32, float16 or bfloat16."
         )
-    channels = images.shape.as_list()[3]
+    *size, channels = images.shape.as_list()[1:]
     axis = 1 if data_format == "NCHW" else 3
     if shape.as_list()[axis] == channels:
         return
-    if shape.as_list()[4 - axis] == channels:
-        order = "[0, 3, 1, 2]" if data_format == "NCHW" else "[0, 2, 3, 1]"
+    # By their size too: the function may have made three channels of one.
+    size_if_other = shape.as_list()[1:3] if data_format == "NCHW" else shape.as_list()[2:]
+    if shape.as_list()[4 - axis] == channels or (None not in size and size_if_other == size):
         raise ValueError(
             f"{name}: with data_format={data_format!r} a preprocess_fn returns its images as {data_format}, but it "
             f"returned shape {shape} for images of shape {images.shape}. "
             + (
-                f"End it with `return tf.transpose(images, {order})`."
+                "End it with `return tf.transpose(images, [0, 3, 1, 2])`."
                 if data_format == "NCHW"
                 else "Do not transpose them, or pass data_format='NCHW'."
             )

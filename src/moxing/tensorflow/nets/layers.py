@@ -197,7 +197,7 @@ class Layers:
             convolve = partial(
                 tf.nn.conv2d,
                 strides=self.per_axis(*_pair(stride)),
-                padding=self._padding(padding, kernel_size, rate),
+                padding=self._padding(padding, kernel_size, _pair(stride), rate),
                 data_format=self.data_format,
                 dilations=self.per_axis(rate, rate),
             )
@@ -295,7 +295,7 @@ class Layers:
             x,
             weights,
             strides=self.per_axis(stride, stride),
-            padding=self._padding(padding, kernel, rate),
+            padding=self._padding(padding, kernel, (stride, stride), rate),
             data_format=self.data_format,
             dilations=[rate, rate],
         )
@@ -319,10 +319,12 @@ class Layers:
         function = self.style.activation if activation is AS_STYLED else activation
         return function(x) if function else x
 
-    def _padding(self, padding: str | None, kernel: tuple[int, int], rate: int) -> Any:
+    def _padding(self, padding: str | None, kernel: tuple[int, int], stride: tuple[int, int], rate: int) -> Any:
         chosen = padding or self.style.padding
         if chosen != "FIXED":
             return chosen
+        if stride == (1, 1):
+            return "SAME"  # which is the same then, and known to more kernels
         vertical, horizontal = ((length - 1) * rate for length in kernel)
         return self.per_axis(_halved(vertical), _halved(horizontal), other=[0, 0])
 

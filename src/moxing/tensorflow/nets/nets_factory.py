@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import math
+import numbers
+import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.util.names import known_mode, known_name
 from moxing.tensorflow.nets.catalogue import NetworkKeys, network
-from moxing.tensorflow.nets.images import DEFAULT_PREPROCESSING, prepared, sized
+from moxing.tensorflow.nets.images import DEFAULT_PREPROCESSING, check_built, prepared, sized
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.network import Network
 from moxing.tensorflow.nets.precision import computing_dtype, has_gpu
@@ -45,7 +47,7 @@ def get_model_meta(name: str) -> ModelMeta:
       >>> get_model_meta('resnet_v1_50')
       ModelMeta(default_image_size=224, default_labels_offset=1, default_logits_pattern='logits')
     """
-    found = network(_key("get_model_meta", name))
+    found = network(network_key("get_model_meta", name))
     return ModelMeta(found.image_size, found.labels_offset, found.logits_pattern)
 
 
@@ -95,15 +97,14 @@ def get_model_fn(
       ...     print(logits.shape, end_points['pool2'].shape)
       (8, 10) (8, 7, 7, 64)
     """
-    key = _key("get_model_fn", name)
+    key = network_key("get_model_fn", name)
     mode = known_mode("get_model_fn", run_mode)
     found = network(key)
-    if num_classes is not None and (
-        isinstance(num_classes, bool) or int(num_classes) != num_classes or num_classes < 1
-    ):
-        raise ValueError(f"get_model_fn(num_classes={num_classes!r}): expected a whole number of classes, or None.")
-    if not weight_decay >= 0:
+    if not isinstance(weight_decay, numbers.Real) or not 0 <= weight_decay < math.inf:
         raise ValueError(f"get_model_fn(weight_decay={weight_decay!r}): expected a number from 0.")
+    for argument, value in (("batch_norm_fused", batch_norm_fused), ("batch_renorm", batch_renorm)):
+        if value not in (True, False):
+            raise ValueError(f"get_model_fn({argument}={value!r}): expected True or False.")
     if data_format not in ("NHWC", "NCHW"):
         raise ValueError(f"get_model_fn(data_format={data_format!r}): expected 'NHWC' or 'NCHW'.")
     if preprocess_fn is not DEFAULT_PREPROCESSING and preprocess_fn is not None and not callable(preprocess_fn):
@@ -116,14 +117,14 @@ def get_model_fn(
         network=found,
         mode=mode,
         run_mode=run_mode,
-        num_classes=None if num_classes is None else int(num_classes),
+        num_classes=_whole("num_classes", num_classes, "classes"),
         weight_decay=weight_decay,
         data_format=data_format,
         built_format="NCHW" if data_format == "NCHW" and mode != "EXPORT" and has_gpu() else "NHWC",
         batch_norm_fused=bool(batch_norm_fused),
         batch_renorm=bool(batch_renorm),
-        height=image_height,
-        width=image_width,
+        height=_whole("image_height", image_height, "pixels"),
+        width=_whole("image_width", image_width, "pixels"),
         preprocess_fn=preprocess_fn,
         options=model_kwargs,
     )
@@ -149,8 +150,9 @@ class _Model:
     options: Mapping[str, Any]
 
     def __call__(self, images: tf.Tensor) -> tuple[tf.Tensor, dict[str, tf.Tensor]]:
-        images = sized(self.key, self.network, images, self.height, self.width, self.mode)
+        images = sized(self.key, self.network, images, self.height, self.width)
         x = prepared(self.key, images, self.preprocess_fn, self.run_mode, self.data_format, self.built_format)
+        check_built(self.key, self.network, x, self.built_format, self.mode)
         asked = x.dtype
         x = tf.cast(x, computing_dtype(asked) if self.mode != "EXPORT" else _exported_dtype(asked))
         net = Layers(
@@ -166,28 +168,47 @@ class _Model:
         return tf.cast(outputs, asked), end_points
 
 
+def _whole(argument: str, value: Any, of_what: str) -> int | None:
+    if value is None:
+        return None
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = int(value) if isinstance(value, float) and value.is_integer() else 0
+    if number < 1 or isinstance(value, bool):
+        raise ValueError(f"get_model_fn({argument}={value!r}): expected a whole number of {of_what}, or None.")
+    return number
+
+
 def _exported_dtype(asked: tf.DType) -> tf.DType:
     # A server may run on a CPU, whatever the model was trained on.
     return tf.float32 if asked.is_floating and asked.size < 4 else asked
 
 
-def _key(function: str, name: str) -> NetworkKeys:
+def network_key(function: str, name: str) -> NetworkKeys:
+    """The network that a script names; an unknown name is an error of `function` that lists the nearest ones.
+
+    Example:
+      >>> network_key('get_model_meta', 'LeNet')
+      <NetworkKeys.LENET: 'lenet'>
+    """
     return NetworkKeys(known_name(function, "name", name, [key.value for key in NetworkKeys]))
 
 
 def options_of(found: Network) -> dict[str, Any]:
-    """The options of a network and their defaults.
+    """The options of a network and their defaults: what its architecture has a default for.
 
     Example:
       >>> options_of(network(NetworkKeys.RESNET_V1_50))
       {'output_stride': None, 'global_pool': True, 'spatial_squeeze': True}
     """
-    fixed = found.architecture.keywords if isinstance(found.architecture, partial) else {}
-    parameters = inspect.signature(found.architecture).parameters.values()
+    function: Any = found.architecture
+    own = getattr(function, "keywords", {})  # of a partial
+    function = getattr(function, "func", function)
     return {
-        parameter.name: parameter.default
-        for parameter in parameters
-        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in fixed
+        parameter.name: own.get(parameter.name, parameter.default)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is not parameter.empty
     }
 
 

@@ -85,7 +85,12 @@ def _kind(operation: tf.Operation) -> str | None:
     """In words what an operation is; empty for what belongs to the layer in front of it, None for what is no layer."""
     if operation.type in ("Conv2D", "DepthwiseConv2dNative"):
         height, width, channels, _ = operation.inputs[1].shape.as_list()
+        # In training, groups are convolutions of their own with parts of the weights.
+        parts = operation.inputs[1].op.outputs
+        if operation.inputs[1] is not parts[0]:
+            return ""
         groups = operation.inputs[0].shape.as_list()[3] // channels if operation.type == "Conv2D" else 1
+        groups = max(groups, len(parts))
         word = "depthwise" if operation.type != "Conv2D" else "conv" if groups == 1 else f"{groups} groups of conv"
         return f"{word} {height}x{width}{_stride(operation)}"
     if operation.type in ("MaxPool", "AvgPool"):
@@ -95,7 +100,10 @@ def _kind(operation: tf.Operation) -> str | None:
         return "global pool"
     if operation.type == "MatMul":
         return "dense"
-    return "" if operation.type in ("BiasAdd", "FusedBatchNormV3") else None
+    if operation.type in ("BiasAdd", "FusedBatchNormV3"):
+        return ""
+    # Biases that a network adds by itself.
+    return "" if operation.type == "AddV2" and any(_variables_of(operation)) else None
 
 
 def _stride(operation: tf.Operation) -> str:
@@ -124,7 +132,7 @@ def _variables_of(operation: tf.Operation) -> Iterator[str]:
     """The names of the variables that an operation reads."""
     for value in operation.inputs:
         source = value.op
-        while source.type in ("Identity", "Cast"):
-            source = source.inputs[0].op
+        while source.type in ("Identity", "Cast", "Split"):
+            source = source.inputs[-1].op
         if source.type == "ReadVariableOp":
             yield str(source.inputs[0].op.name)

@@ -26,10 +26,10 @@ def network_variable(
       ...     network_variable('w', [3], tf.float32, tf.float32, tf.ones_initializer(), 0.5).shape
       ...     tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)[0].name
       TensorShape([3])
-      'w/Regularizer/l2_regularizer:0'
+      'w/Regularizer/l2_regularizer/mul:0'
     """
     value = tf.get_variable(
-        name, list(shape), asked_as, initializer=initializer, regularizer=_decaying(decay) if decay else None
+        name, list(shape), asked_as, initializer=initializer, regularizer=_decaying(decay, asked_as) if decay else None
     )
     if value.dtype == used_as:
         return value
@@ -41,10 +41,11 @@ def network_variable(
     return tf.cast(value, used_as)
 
 
-def _decaying(factor: float) -> Callable[[tf.Tensor], tf.Tensor]:
+def _decaying(factor: float, dtype: tf.DType) -> Callable[[tf.Tensor], tf.Tensor]:
     def regularizer(weights: tf.Tensor) -> tf.Tensor:
         with tf.name_scope("l2_regularizer") as name:
-            # In float32 whatever the weights are: a sum of millions of squares.
-            return tf.multiply(tf.nn.l2_loss(tf.cast(weights, tf.float32)), factor, name=name)
+            # A sum of millions of squares: in float32 whatever the weights are. But in the type of the images it is
+            # added to the loss of a script, as its logits are.
+            return tf.cast(tf.nn.l2_loss(tf.cast(weights, tf.float32)) * factor, dtype, name=name)
 
     return regularizer

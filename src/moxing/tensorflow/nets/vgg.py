@@ -32,7 +32,7 @@ def vgg(
     *,
     name: str,
     convolutions: Sequence[int],
-    batch_norm: BatchNorm | None = None,
+    batch_norm: BatchNorm | None,
     dropout_keep_prob: float = 0.5,
     spatial_squeeze: bool = True,
     global_pool: bool | None = None,

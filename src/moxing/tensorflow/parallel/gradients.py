@@ -1,4 +1,4 @@
-"""Which variables a loss trains, and its gradients: of the scaled loss, clipped."""
+"""Which variables a loss trains, its gradients by way of the scaled loss, and their clipping."""
 
 from __future__ import annotations
 
@@ -78,20 +78,27 @@ def in_scopes(variables: Sequence[tf.Variable], scopes: Sequence[str] | None) ->
     return chosen
 
 
-def gradients_of(
-    optimizer: Any, loss: tf.Tensor, variables: Sequence[tf.Variable], scale: LossScale
-) -> GradientPairs:
-    """The gradients of a loss, computed from the scaled loss, with `--gradient_clip` applied."""
+def gradients_of(optimizer: Any, loss: tf.Tensor, variables: Sequence[tf.Variable], scale: LossScale) -> GradientPairs:
+    """The gradients of a loss, computed from the scaled loss."""
     if not variables:
         raise ValueError(f"The loss {loss.name} has nothing to train: the model has no trainable variable.")
     pairs = optimizer.compute_gradients(scale.scaled(loss), var_list=list(variables))
     pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
     if not pairs:
         raise ValueError(f"The loss {loss.name} depends on none of the variables it is to train: " + _names(variables))
-    return _clipped([(scale.unscaled(gradient), variable) for gradient, variable in pairs])
+    return [(scale.unscaled(gradient), variable) for gradient, variable in pairs]
 
 
-def _clipped(pairs: GradientPairs) -> GradientPairs:
+def clipped(pairs: GradientPairs) -> GradientPairs:
+    """The gradients with `--gradient_clip` applied.
+
+    Example:
+      >>> FLAGS.set('gradient_clip_type', 'value'); FLAGS.set('gradient_clip', 1.0)
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     print(session.run([gradient for gradient, _ in clipped([(tf.constant([0.5, -3.0]), None)])]))
+      [array([ 0.5, -1. ], dtype=float32)]
+      >>> FLAGS.set('gradient_clip_type', None); FLAGS.set('gradient_clip', None)
+    """
     kind, bound = FLAGS.get("gradient_clip_type"), FLAGS.get("gradient_clip")
     if kind is None and bound is None:
         return pairs
@@ -102,12 +109,12 @@ def _clipped(pairs: GradientPairs) -> GradientPairs:
         )
     gradients, variables = zip(*pairs, strict=True)
     if kind == "global_norm":
-        clipped, _ = tf.clip_by_global_norm(gradients, bound)
+        short, _ = tf.clip_by_global_norm(gradients, bound)
     elif kind == "norm":
-        clipped = [tf.clip_by_norm(gradient, bound) for gradient in gradients]
+        short = [tf.clip_by_norm(gradient, bound) for gradient in gradients]
     else:
-        clipped = [tf.clip_by_value(gradient, -bound, bound) for gradient in gradients]
-    return list(zip(clipped, variables, strict=True))
+        short = [tf.clip_by_value(gradient, -bound, bound) for gradient in gradients]
+    return list(zip(short, variables, strict=True))
 
 
 def _names(variables: Sequence[tf.Variable], most: int = 8) -> str:

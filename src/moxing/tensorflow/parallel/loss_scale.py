@@ -129,6 +129,8 @@ def _scaled_loss(loss: tf.Tensor, factor: Any) -> tf.Tensor:
 
 def _times(gradient: Any, factor: Any) -> Any:
     if isinstance(gradient, tf.IndexedSlices):
-        values = gradient.values * tf.cast(factor, gradient.dtype)
-        return tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)
+        return tf.IndexedSlices(_times(gradient.values, factor), gradient.indices, gradient.dense_shape)
+    if gradient.dtype.size < 4:
+        # In float32: half precision rounds the inverse of a large scale, or has 0 for it.
+        return tf.cast(tf.cast(gradient, tf.float32) * factor, gradient.dtype)
     return gradient * tf.cast(factor, gradient.dtype)

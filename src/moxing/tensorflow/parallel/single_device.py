@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.parallel.gradients import gradients_of, in_scopes, trainable_variables
+from moxing.tensorflow.parallel.gradients import clipped, gradients_of, in_scopes, trainable_variables
 from moxing.tensorflow.parallel.loss_scale import loss_scale
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
@@ -44,12 +44,15 @@ class SingleDevice:
         optimizers = [_optimizer(function) for function in optimizer_fns]
         variables = trainable_variables()
         scale = loss_scale()
-        pairs = [
+        groups = [
             gradients_of(optimizer, loss, in_scopes(variables, scopes), scale)
             for optimizer, loss, scopes in zip(optimizers, losses, var_scopes, strict=True)
         ]
+        gradients = [gradient for group in groups for gradient, _ in group]
         # With several losses no update may run before the last gradient was computed from the old values.
-        computed = [gradient for group in pairs for gradient, _ in group] if len(losses) > 1 else []
+        computed = gradients if len(losses) > 1 else []
+        pairs = [clipped(group) for group in groups]
+
         def apply() -> tf.Operation:
             *first, last = list(zip(optimizers, pairs, strict=True))
             applied = [optimizer.apply_gradients(group) for optimizer, group in first]
@@ -58,7 +61,8 @@ class SingleDevice:
             return tf.group(*applied, name="train_op")
 
         with tf.control_dependencies([*before, *computed]):
-            return scale.applied([gradient for group in pairs for gradient, _ in group], apply, global_step)
+            # Unclipped: clipping by value makes an ordinary number of an infinite one.
+            return scale.applied(gradients, apply, global_step)
 
 
 def _optimizer(function: Callable[..., Any]) -> Any:

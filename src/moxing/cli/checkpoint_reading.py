@@ -1,0 +1,312 @@
+"""How the commands of `moxing checkpoint` find and read a checkpoint."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+#: What TensorFlow's checkpoint reader raises for files that are cut, changed or gone: it depends on where they are.
+_UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
+#: The last bytes of every V1 file and of every V2 index.
+_TABLE_END = bytes.fromhex("57fb808b247547db")
+_OTHER_FORMATS = {b"\x89HDF": " (it is an HDF5 file, such as Keras writes)", b"PK\x03\x04": " (it is a zip archive)"}
+_CHUNK = 1 << 20
+
+_SLOT = re.compile(
+    r"/(Momentum|Adam|AdaMax|Nadam|RMSProp|Adagrad|AdagradDA|Adadelta|Ftrl|LARSOptimizer|LARS|LAMB)(_\d+)?$"
+    r"|(^|/)beta[12]_power(_\d+)?$|/\.OPTIMIZER_SLOT/"
+)
+
+
+class Kind(NamedTuple):
+    """Shape and type of a variable."""
+
+    shape: tuple[int, ...]
+    dtype: tf.DType
+
+    @property
+    def numbers(self) -> int:
+        """How many values it has."""
+        return math.prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        """Their size; 0 for text, whose size is not known before it is read."""
+        return self.numbers * int(self.dtype.size) if is_numeric(self.dtype) else 0
+
+
+@dataclass
+class Checkpoint:
+    """An open checkpoint.
+
+    Attributes:
+      prefix: its path without the endings of its files.
+      version: `V1` or `V2`.
+      files: the paths of its files.
+      variables: shapes and types by name, sorted.
+    """
+
+    prefix: str
+    version: str
+    files: list[str]
+    variables: Mapping[str, Kind] = field(default_factory=dict)
+    _reader: Any = None
+
+    def read(self, name: str) -> np.ndarray:
+        """The values of a variable; a ValueError when they are damaged."""
+        try:
+            try:
+                value = self._reader.get_tensor(name)
+            except tf.errors.UnimplementedError:
+                # A partitioned variable in a V1 file: only the restoring operation puts its slices together.
+                value = self._restored(name)
+        except _UNREADABLE as error:
+            raise ValueError(
+                f"{self.prefix!r} is damaged: the values of {name} cannot be read ({reason(error)}). "
+                "Copy the checkpoint again, or use an earlier one."
+            ) from None
+        # NumPy's own type for text drops zero bytes at the end.
+        return np.asarray(value, dtype=object if isinstance(value, bytes) else None)
+
+    def _restored(self, name: str) -> Any:
+        dtype = self.variables[name].dtype
+        with tf.Graph().as_default(), tf.Session(config=cpu_only()) as session:
+            return session.run(
+                tf.raw_ops.RestoreV2(prefix=self.prefix, tensor_names=[name], shape_and_slices=[""], dtypes=[dtype])
+            )[0]
+
+
+def cpu_only() -> tf.ConfigProto:
+    """Settings of a session that leaves graphics cards alone."""
+    return tf.ConfigProto(device_count={"GPU": 0})
+
+
+def reason(error: BaseException) -> str:
+    """The line of an error in which TensorFlow says what happened.
+
+    Example:
+      >>> reason(tf.errors.DataLossError(None, None, 'a block is bad\\nand more'))
+      'a block is bad'
+    """
+    lines = [line.strip() for line in str(getattr(error, "message", "") or error).splitlines() if line.strip()]
+    # Errors of a session begin with where the operation was made.
+    nodes = [number for number, line in enumerate(lines) if line.startswith("Node: ")]
+    return next(iter(lines[nodes[0] + 1 :] if nodes else lines), type(error).__name__)
+
+
+def is_numeric(dtype: tf.DType) -> bool:
+    """Whether the values of this type are numbers, or booleans."""
+    return bool(dtype.is_floating or dtype.is_integer or dtype.is_complex or dtype.is_bool)
+
+
+def is_slot(name: str, names: Collection[str]) -> bool:
+    """Whether a variable belongs to an optimizer: by its ending, or because it stands below another of `names`.
+
+    Example:
+      >>> names = ['w', 'w/Momentum', 'w/MyOptimizer', 'w/ExponentialMovingAverage', 'beta1_power', 'net/w']
+      >>> [name for name in names if is_slot(name, names)]
+      ['w/Momentum', 'w/MyOptimizer', 'beta1_power']
+    """
+    above, _, last = name.rpartition("/")
+    return bool(_SLOT.search(name)) or (above in names and last != "ExponentialMovingAverage")
+
+
+def select(names: Iterable[str], pattern: str, argument: str) -> list[str]:
+    """The names that contain a regular expression; none is an error.
+
+    Example:
+      >>> select(['conv1/weights', 'logits/weights'], '^conv', '--like')
+      ['conv1/weights']
+    """
+    known = list(names)
+    chosen = [name for name in known if compiled(pattern, argument).search(name)]
+    if not chosen:
+        raise ValueError(f"{argument}={pattern!r} matches none of the {len(known):,} variables.")
+    return chosen
+
+
+def compiled(pattern: str, argument: str) -> re.Pattern[str]:
+    """The regular expression, or a ValueError that names the argument."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{argument}={pattern!r} is no regular expression: {error}.") from None
+
+
+def open_checkpoint(path: str, argument: str) -> Checkpoint:
+    """Opens the checkpoint that a prefix, one of its files, or its directory names.
+
+    Args:
+      path: the path, as the user wrote it.
+      argument: the name of the argument, for messages.
+    """
+    if "://" in path:
+        raise ValueError(f"{argument}={path!r} is not on this machine: copy it first, with mox.file.copy_parallel.")
+    found = _find(path, argument)
+    if set(found.prefix.replace("-?????-of-", "")) & set("*?[]\\"):
+        # TensorFlow takes the path for a pattern, also where it should not.
+        raise ValueError(
+            f"{argument}={found.prefix!r}: TensorFlow reads no checkpoint whose path contains one of * ? [ ] \\. "
+            "Rename it, or make a symbolic link and give that."
+        )
+    for name in [f"{found.prefix}.index"] if found.version == "V2" else found.files:
+        _check_table(name, argument)
+    try:
+        reader = tf.train.NewCheckpointReader(found.prefix)
+        shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+    except _UNREADABLE as error:
+        raise ValueError(
+            f"{argument}={path!r}: {found.prefix!r} is damaged ({reason(error)}). Copy it again, or give another one."
+        ) from None
+    found.variables = {name: Kind(tuple(shapes[name]), types[name]) for name in sorted(shapes)}
+    found._reader = reader
+    _check_parts(found, argument)
+    return found
+
+
+def _find(path: str, argument: str) -> Checkpoint:
+    if os.path.isfile(path) and os.path.basename(path) == "checkpoint":
+        path = os.path.dirname(path) or "."
+    if os.path.isdir(path):
+        return _newest(path, argument)
+    prefix = re.sub(r"\.(index|meta|data-\d{5}-of-\d{5}|moxing\.json)$", "", path)
+    found = _at(prefix)
+    if found is not None:
+        return found
+    directory, base = os.path.split(prefix)
+    if any(name.startswith(base + ".data-") for name in _names(directory)):
+        raise ValueError(f"{argument}={path!r}: {prefix + '.index'!r} is missing, without it the data cannot be read.")
+    others = sorted({os.path.basename(one.prefix) for one in _all(directory)})
+    there = f" {directory or '.'!r} holds {', '.join(others[:8])}{', ...' if others[8:] else ''}." if others else ""
+    raise ValueError(
+        f"{argument}={path!r}: there is no such checkpoint.{there or ' Give the directory of a training, or a prefix.'}"
+    )
+
+
+def _at(prefix: str) -> Checkpoint | None:
+    """The checkpoint with this prefix, if there is one."""
+    directory, base = os.path.split(prefix)
+    if os.path.isfile(prefix + ".index"):
+        return Checkpoint(prefix, "V2", [prefix + ".index", *_parts(directory, base + ".data")])
+    stem = re.sub(r"-[\d?]{5}-of-\d{5}$", "", base)
+    if stem == base and os.path.isfile(prefix):
+        return Checkpoint(prefix, "V1", [prefix])
+    files = _parts(directory, stem)
+    if not files:
+        return None
+    return Checkpoint(os.path.join(directory, f"{stem}-?????-of-{files[0][-5:]}"), "V1", files)
+
+
+def _parts(directory: str, stem: str) -> list[str]:
+    """The files `STEM-00000-of-00002` and so on that are there."""
+    named = re.compile(re.escape(stem) + r"-\d{5}-of-\d{5}")
+    return [os.path.join(directory, name) for name in sorted(_names(directory)) if named.fullmatch(name)]
+
+
+def _names(directory: str) -> list[str]:
+    return os.listdir(directory or ".") if os.path.isdir(directory or ".") else []
+
+
+def _newest(directory: str, argument: str) -> Checkpoint:
+    for prefix in listed(directory):
+        # The directory may have been moved since, which only the last part of an absolute path survives.
+        found = _at(prefix) or _at(os.path.join(directory, os.path.basename(prefix)))
+        if found is not None:
+            return found
+        tf.logging.warning("%s names %s, which is not there.", os.path.join(directory, "checkpoint"), prefix)
+    there = _all(directory)
+    if there:
+        return max(there, key=_age)
+    saved_model = os.path.join(directory, "variables", "variables")
+    hint = f" It is a SavedModel: give {saved_model!r}." if os.path.isfile(saved_model + ".index") else ""
+    raise ValueError(f"{argument}={directory!r}: the directory holds no checkpoint.{hint}")
+
+
+def listed(directory: str) -> list[str]:
+    """The checkpoints that the file `checkpoint` of a directory names, newest first; it may be missing or damaged."""
+    try:
+        state = tf.train.get_checkpoint_state(directory)
+    except _UNREADABLE:
+        state = None
+    if state is None:
+        return []
+    return list(dict.fromkeys([state.model_checkpoint_path, *reversed(state.all_model_checkpoint_paths)]))
+
+
+def _all(directory: str) -> list[Checkpoint]:
+    """All checkpoints in a directory, whether the file `checkpoint` names them or not."""
+    paths = [os.path.join(directory, name) for name in _names(directory)]
+    prefixes = {path.removesuffix(".index") for path in paths if path.endswith(".index") or _ends_like_a_table(path)}
+    return [found for found in map(_at, sorted(prefixes)) if found is not None]
+
+
+def _age(found: Checkpoint) -> tuple[int, float]:
+    step = re.search(r"-(\d+)$", re.sub(r"-\?{5}-of-\d{5}$", "", found.prefix))
+    # Copying changes times but not names: the step counts more.
+    return int(step[1]) if step else -1, os.path.getmtime(found.files[0])
+
+
+def _ends_like_a_table(path: str) -> bool:
+    try:
+        with open(path, "rb") as stream:
+            stream.seek(-len(_TABLE_END), os.SEEK_END)
+            return stream.read() == _TABLE_END
+    except OSError:  # a directory, shorter than the end, or not ours to read
+        return False
+
+
+def _check_table(path: str, argument: str) -> None:
+    with open(path, "rb") as stream:
+        start = stream.read(4)
+    if _ends_like_a_table(path):
+        return
+    what = "empty" if not start else f"no checkpoint{_OTHER_FORMATS.get(start, ', or it was cut off')}"
+    raise ValueError(
+        f"{argument}: {path!r} is {what}. Expected a TensorFlow checkpoint: the prefix of .index and .data files, "
+        "or a single file of the V1 format."
+    )
+
+
+def _check_parts(found: Checkpoint, argument: str) -> None:
+    """Finds missing and cut files, which would show only when the values are read, or, in V1, never."""
+    files = [path for path in found.files if re.search(r"-\d{5}-of-\d{5}$", path)]
+    totals = {path[-5:] for path in files}
+    for total in totals:
+        if sum(path.endswith(f"-of-{total}") for path in files) == int(total):
+            break
+    else:
+        if files or found.version == "V2":
+            stem = re.sub(r"-\d{5}-of-\d{5}$", "", files[0]) if files else f"{found.prefix}.data"
+            expected = f"{len(files)} of {int(max(totals))}" if totals else "none"
+            raise ValueError(f"{argument}: the checkpoint is incomplete: of the files {stem}-* {expected} are there.")
+    size, needed = sum(map(os.path.getsize, files)), sum(kind.bytes for kind in found.variables.values())
+    if found.version == "V2" and size < needed:
+        raise ValueError(
+            f"{argument}: {found.prefix!r} is damaged: its values take {needed:,} bytes, its data files hold {size:,}. "
+            "Copy it again, or give another one."
+        )
+
+
+def chunks(values: np.ndarray) -> Iterator[np.ndarray]:
+    """The numbers in one row, some at a time: floating-point ones with 64 bits, others as whole numbers.
+
+    Example:
+      >>> [part.dtype.name for part in chunks(np.zeros([2, 2], np.float16))]
+      ['float64']
+    """
+    flat = values.reshape(-1)
+    for start in range(0, flat.size, _CHUNK):
+        part = flat[start : start + _CHUNK]
+        if part.dtype.kind == "b":
+            yield part.astype(np.uint64)
+        elif part.dtype.kind in "iuc":
+            yield part.astype({"i": np.int64, "u": np.uint64, "c": np.complex128}[part.dtype.kind])
+        else:  # also the small types that TensorFlow adds to NumPy
+            yield part.astype(np.float64)

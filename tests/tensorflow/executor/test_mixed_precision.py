@@ -1,0 +1,635 @@
+"""Half precision in whole runs: by flag, by `mox.var_scope`, in the zoo; and what becomes of it in an export."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+import tf_slim as slim
+
+import moxing.tensorflow as mox
+from moxing.tensorflow.nets import precision
+
+tf.keras.layers  # noqa: B018  (imported now, so that every test finds the same state)
+
+IMAGES = np.random.RandomState(0).rand(48, 8, 8, 3).astype(np.float32)
+LABELS = np.arange(48) % 4
+PRODUCTS = ("Conv2D", "MatMul", "BatchMatMulV2", "DepthwiseConv2dNative", "Conv2DBackpropInput", "Conv3D")
+
+
+@pytest.fixture(autouse=True)
+def first_warning():
+    """Every test is told once what is told once in a process."""
+    precision._warn_once.cache_clear()
+    yield
+    precision._warn_once.cache_clear()
+
+
+def images_and_labels(mode):
+    data = tf.data.Dataset.from_tensor_slices((IMAGES + LABELS[:, None, None, None].astype(np.float32) / 4, LABELS))
+    return data.repeat().make_one_shot_iterator().get_next()
+
+
+def nodes(graph=None):
+    """All nodes of a graph and of its functions."""
+    graph_def = (graph or tf.get_default_graph()).as_graph_def()
+    return [*graph_def.node, *(node for function in graph_def.library.function for node in function.node_def)]
+
+
+def product_types(graph=None):
+    return {tf.as_dtype(node.attr["T"].type) for node in nodes(graph) if node.op in PRODUCTS}
+
+
+def has_half(graph):
+    return any(tf.float16 in [output.dtype for output in op.outputs] for op in graph.get_operations()) or any(
+        node.attr[key].type == tf.float16.as_datatype_enum for node in nodes(graph) for key in ("T", "DstT", "dtype")
+    )
+
+
+def cross_entropy(logits, labels):
+    return tf.losses.sparse_softmax_cross_entropy(labels, logits)
+
+
+class Seen(tf.train.SessionRunHook):
+    """Looks at the graph as it is trained."""
+
+    def begin(self):
+        self.types = product_types()
+        self.variables = {variable.op.name: variable.dtype.base_dtype for variable in tf.trainable_variables()}
+        self.everything = {variable.op.name: variable.dtype.base_dtype for variable in tf.global_variables()}
+
+
+def train(build, steps=20, rate=0.05, **arguments):
+    """The losses of a run, step by step, and what it was built of; `build(images, labels)` gives the loss."""
+    seen, losses = Seen(), []
+
+    class Losses(tf.train.SessionRunHook):
+        def before_run(self, context):
+            return tf.train.SessionRunArgs(tf.get_collection("the_loss")[0])
+
+        def after_run(self, context, values):
+            losses.append(float(values.results))
+
+    def model_fn(inputs, mode):
+        loss = build(*inputs)
+        tf.add_to_collection("the_loss", tf.cast(loss, tf.float32))
+        return mox.ModelSpec(loss=loss, log_info={"loss": loss}, hooks=[seen, Losses()])
+
+    settings = {"input_fn": images_and_labels, "batch_size": 12, "max_number_of_steps": steps, **arguments}
+    with tf.Graph().as_default():
+        tf.set_random_seed(5)
+        mox.run(model_fn=model_fn, run_mode="TRAIN", optimizer_fn=mox.get_optimizer_fn("momentum", rate), **settings)
+    return losses, seen
+
+
+# --- --use_fp16 -------------------------------------------------------------------------------------------------------
+
+
+def dense_layers(x, labels):
+    x = tf.layers.dense(tf.layers.flatten(x), 16, tf.nn.relu)
+    return cross_entropy(tf.layers.dense(x, 4), labels)
+
+
+def conv_layers(x, labels):
+    x = tf.layers.conv2d(x, 8, 3, activation=tf.nn.relu)
+    x = tf.layers.batch_normalization(x, training=True)
+    return cross_entropy(tf.layers.dense(tf.layers.flatten(x), 4), labels)
+
+
+def own_variables(x, labels):
+    x = tf.nn.relu(tf.nn.conv2d(x, tf.get_variable("kernel", [3, 3, 3, 8]), 2, "SAME"))
+    x = tf.reshape(x, [-1, 4 * 4 * 8])
+    return cross_entropy(tf.matmul(x, tf.get_variable("weights", [128, 4])), labels)
+
+
+def keras_layers(x, labels):
+    x = tf.keras.layers.Conv2D(8, 3, activation="relu")(x)
+    x = tf.keras.layers.BatchNormalization()(x, training=True)
+    x = tf.keras.layers.DepthwiseConv2D(3)(x)
+    x = tf.keras.layers.Conv2DTranspose(4, 3, strides=2)(x)
+    return cross_entropy(tf.keras.layers.Dense(4)(tf.keras.layers.Flatten()(x)), labels)
+
+
+def slim_layers(x, labels):
+    with slim.arg_scope([slim.conv2d], normalizer_fn=slim.batch_norm, weights_regularizer=slim.l2_regularizer(1e-4)):
+        x = slim.separable_conv2d(slim.conv2d(x, 8, 3), 8, 3, depth_multiplier=1)
+    loss = cross_entropy(slim.fully_connected(slim.flatten(x), 4, activation_fn=None), labels)
+    return loss + tf.add_n(mox.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES))
+
+
+def lstm(x, labels):
+    cell = tf.nn.rnn_cell.LSTMCell(8)
+    outputs, _ = tf.nn.dynamic_rnn(cell, tf.reshape(x, [-1, 8, 24]), dtype=tf.float32)
+    return cross_entropy(tf.layers.dense(outputs[:, -1], 4), labels)
+
+
+def keras_lstm(x, labels):
+    x = tf.keras.layers.LSTM(8)(tf.reshape(x, [-1, 8, 24]))
+    return cross_entropy(tf.keras.layers.Dense(4)(x), labels)
+
+
+def while_loop(x, labels):
+    kernel = tf.get_variable("kernel", [24, 24])
+    x = tf.reshape(x, [-1, 8, 24])[:, 0]
+    _, x = tf.while_loop(lambda i, h: i < 4, lambda i, h: (i + 1, tf.tanh(tf.matmul(h, kernel))), [0, x])
+    return cross_entropy(tf.layers.dense(x, 4), labels)
+
+
+def cond(x, labels):
+    kernel, x = tf.get_variable("kernel", [192, 4]), tf.layers.flatten(x)
+    even = tf.equal(tf.train.get_or_create_global_step() % 2, 0)
+    return cross_entropy(tf.cond(even, lambda: tf.matmul(x, kernel), lambda: tf.matmul(x, kernel) * 0.9), labels)
+
+
+def attention(x, labels):
+    x = tf.reshape(x, [-1, 8, 24])
+    x = tf.matmul(tf.nn.softmax(tf.matmul(x, x, transpose_b=True)), x)
+    return cross_entropy(tf.layers.dense(tf.layers.flatten(x), 4), labels)
+
+
+def zoo(x, labels):
+    logits, _ = mox.get_model_fn("resnet_v1_20", "TRAIN", 4, weight_decay=1e-4)(tf.image.resize_images(x, [16, 16]))
+    return cross_entropy(logits, labels) + tf.add_n(mox.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES))
+
+
+MODELS = [dense_layers, conv_layers, own_variables, keras_layers, slim_layers, lstm, keras_lstm, while_loop, cond,
+          attention, zoo]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", MODELS)
+def test_a_model_trains_in_half_precision_as_in_float32(build):
+    steps = 8 if build is zoo else 20
+    exact, before = train(build, steps, rate=0.01)
+    mox.set_flag("use_fp16", True)
+    mox.set_flag("exact_fp16", True)
+    mox.set_flag("loss_scale", "dynamic")
+    half, seen = train(build, steps, rate=0.01)
+    assert before.types == {tf.float32}
+    # Everything, the products of the gradients too.
+    assert seen.types == {tf.float16}
+    assert set(seen.variables.values()) == {tf.float32}
+    assert seen.variables == before.variables
+    assert half != exact
+    np.testing.assert_allclose(half[:3], exact[:3], rtol=0.01)
+    # Batch normalisation of small batches makes much of a rounding; an epoch, 4 batches, evens it out.
+    np.testing.assert_allclose(np.mean(half[-4:]), np.mean(exact[-4:]), rtol=0.1, atol=0.05)
+    assert np.mean(half[-4:]) < np.mean(half[:4]) - 0.005
+
+
+def test_where_nothing_accelerates_it_float32_is_used_and_said_once(caplog):
+    caplog.set_level("WARNING", logger="tensorflow")
+    exact, _ = train(conv_layers, 3)
+    mox.set_flag("use_fp16", True)
+    same, seen = train(conv_layers, 3)
+    train(zoo, 1)
+    assert seen.types == {tf.float32}
+    assert same == exact
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "--use_fp16" in line
+    assert "float32" in line
+    assert "--exact_fp16=True" in line
+
+
+def test_exact_fp16_alone_changes_nothing(caplog):
+    caplog.set_level("WARNING", logger="tensorflow")
+    mox.set_flag("exact_fp16", True)
+    _, seen = train(conv_layers, 1)
+    assert seen.types == {tf.float32}
+    assert not caplog.records
+
+
+def test_loss_and_gradients_around_the_model_are_float32():
+    """What the optimizer adds is not the model's."""
+    mox.set_flag("use_fp16", True)
+    mox.set_flag("exact_fp16", True)
+    found = {}
+
+    class Multiplying(tf.train.GradientDescentOptimizer):
+        def apply_gradients(self, pairs, global_step=None, name=None):
+            pairs = list(pairs)
+            found["gradients"] = {gradient.dtype for gradient, _ in pairs}
+            found["product"] = tf.matmul(tf.ones([2, 2]), tf.ones([2, 2])).op.type
+            return super().apply_gradients(pairs, global_step, name)
+
+    with tf.Graph().as_default():
+        mox.run(
+            input_fn=images_and_labels,
+            model_fn=lambda inputs, mode: mox.ModelSpec(loss=conv_layers(*inputs)),
+            optimizer_fn=lambda: Multiplying(0.1),
+            run_mode="TRAIN",
+            batch_size=4,
+            max_number_of_steps=1,
+        )
+    assert found == {"gradients": {tf.float32}, "product": "MatMul"}
+
+
+def test_an_error_in_model_fn_leaves_tensorflow_as_it_was():
+    mox.set_flag("use_fp16", True)
+    mox.set_flag("exact_fp16", True)
+
+    def failing(x, labels):
+        tf.matmul(tf.layers.flatten(x), tf.zeros([192, 2]))
+        raise ZeroDivisionError("in the model")
+
+    create = tf.Graph._create_op_internal
+    with pytest.raises(ZeroDivisionError, match="in the model"):
+        train(failing)
+    assert tf.Graph._create_op_internal is create
+
+
+# --- --var_dtype ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", [dense_layers, conv_layers, own_variables, slim_layers, lstm, zoo])
+def test_variables_stored_in_half_precision(build):
+    """Statistics of batch normalisation are not: they are assigned to, and a small step of theirs would be lost."""
+    mox.set_flag("var_dtype", "fp16")
+    losses, seen = train(build, 8, rate=0.01)
+    assert set(seen.variables.values()) == {tf.float16}
+    assert seen.types == {tf.float32}
+    moving = {dtype for name, dtype in seen.everything.items() if "moving_" in name}
+    assert moving <= {tf.float32}
+    assert bool(moving) == (build in (conv_layers, slim_layers, zoo))
+    assert sum(losses[-4:]) < sum(losses[:4])
+
+
+def test_variables_stored_in_float32():
+    """A model in half precision all through, with its own convolution."""
+
+    def build(x, labels):
+        kernel = tf.get_variable("kernel", [3, 3, 3, 8], tf.float16, regularizer=lambda w: 1e-4 * tf.nn.l2_loss(w))
+        x = tf.nn.relu(tf.nn.conv2d(tf.cast(x, tf.float16), kernel, 2, "SAME"))
+        logits = tf.matmul(tf.reshape(x, [-1, 128]), tf.get_variable("weights", [128, 4], tf.float16))
+        loss = cross_entropy(logits, labels)
+        assert loss.dtype == tf.float16
+        return loss + tf.add_n(mox.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES))
+
+    _, seen = train(build, 1)
+    assert set(seen.variables.values()) == {tf.float16}
+    mox.set_flag("var_dtype", "fp32")
+    mox.set_flag("loss_scale", 1024)
+    losses, seen = train(build)
+    assert set(seen.variables.values()) == {tf.float32}
+    assert seen.types == {tf.float16}
+    assert losses[-1] < losses[0] - 0.05
+
+
+def test_a_run_goes_on_with_variables_of_another_type(tmp_path):
+    def variables():
+        reader = tf.train.NewCheckpointReader(tf.train.latest_checkpoint(str(tmp_path)))
+        types = reader.get_variable_to_dtype_map()
+        return {name: (types[name], reader.get_tensor(name)) for name in types}
+
+    train(dense_layers, 3, log_dir=str(tmp_path))
+    first = variables()
+    mox.set_flag("var_dtype", "fp16")
+    train(dense_layers, 4, log_dir=str(tmp_path))
+    second = variables()
+    assert {name: dtype for name, (dtype, _) in second.items()} == {
+        name: tf.int64 if name == "global_step" else tf.float16 for name in first
+    }
+    assert second["global_step"][1] == 4
+    kernel = "dense/kernel"
+    np.testing.assert_allclose(first[kernel][1], second[kernel][1], atol=0.05)
+    mox.set_flag("var_dtype", None)
+    train(dense_layers, 5, log_dir=str(tmp_path))
+    assert variables()[kernel][0] == tf.float32
+    np.testing.assert_allclose(second[kernel][1], variables()[kernel][1], atol=0.05)
+
+
+# --- mox.var_scope ----------------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_the_manual(capsys):
+    with tf.Graph().as_default():
+        with mox.var_scope(force_dtype=tf.float32):
+            a = tf.get_variable("a", shape=[], dtype=tf.float16)
+        print(a)
+        print(tf.global_variables()[0])
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == 'Tensor("Cast:0", shape=(), dtype=float16)'
+    assert "'a:0' shape=() dtype=float32" in second
+
+
+@pytest.mark.parametrize(
+    "initializer",
+    [
+        tf.constant_initializer([1.5, 2.5]),
+        tf.zeros_initializer,
+        np.float16([1.5, 2.5]),
+        [1.5, 2.5],
+        lambda shape, dtype, partition_info=None: tf.fill(shape, tf.constant(1.5, dtype)),
+    ],
+)
+def test_every_kind_of_initializer(initializer):
+    with tf.Graph().as_default(), tf.Session() as session, mox.var_scope(force_dtype=tf.float32):
+        given = {} if isinstance(initializer, list | np.ndarray) else {"shape": [2], "dtype": tf.float16}
+        asked = tf.float32 if isinstance(initializer, list) else tf.float16
+        a = tf.get_variable("a", initializer=initializer, **given)
+        b = tf.get_variable("b", initializer=tf.constant([1.5, 2.5], tf.float16))
+        session.run(tf.global_variables_initializer())
+        assert {variable.dtype.base_dtype for variable in tf.global_variables()} == {tf.float32}
+        assert [a.dtype.base_dtype, b.dtype] == [asked, tf.float16]
+        assert session.run(b).tolist() == [1.5, 2.5]
+        expected = {"list": [1.5, 2.5], "ndarray": [1.5, 2.5], "Constant": [1.5, 2.5], "function": [1.5, 1.5]}
+        assert session.run(a).tolist() == expected.get(type(initializer).__name__, [0, 0])
+
+
+def test_scopes_names_and_reuse():
+    with tf.Graph().as_default(), tf.variable_scope("net"):
+        with mox.var_scope(force_dtype=tf.float32), tf.variable_scope("layer"):
+            w = tf.get_variable("w", [2], tf.float16)
+            scope = tf.get_variable_scope().name
+        with mox.var_scope(force_dtype=tf.float32), tf.variable_scope("layer", reuse=True):
+            again = tf.get_variable("w", [2], tf.float16)
+        outside = tf.get_variable("outside", [2], tf.float16)
+        assert scope == "net/layer"
+        assert w.op.type == again.op.type == "Cast"
+        names = {variable.op.name: variable.dtype.base_dtype for variable in tf.global_variables()}
+        assert names == {"net/layer/w": tf.float32, "net/outside": tf.float16}
+        assert not isinstance(outside, tf.Tensor)
+        assert tf.trainable_variables() == tf.global_variables()
+
+
+def test_what_it_leaves_alone():
+    with tf.Graph().as_default(), mox.var_scope(force_dtype=tf.float32):
+        same = tf.get_variable("same", [2])
+        count = tf.get_variable("count", [], tf.int64, initializer=tf.zeros_initializer(), trainable=False)
+        flag = tf.get_variable("flag", initializer=True, trainable=False)
+        for variable in (same, count, flag):
+            assert not isinstance(variable, tf.Tensor)
+            variable.assign(tf.zeros_like(variable))
+        with mox.var_scope(None):
+            assert tf.get_variable("half", [2], tf.float16).op.type == "Cast"
+    with tf.Graph().as_default(), mox.var_scope(None):
+        assert not isinstance(tf.get_variable("half", [2], tf.float16), tf.Tensor)
+
+
+def test_it_ends_with_an_error_inside():
+    with tf.Graph().as_default():
+        with pytest.raises(KeyError), mox.var_scope(tf.float32):
+            raise KeyError
+        assert not isinstance(tf.get_variable("a", [2], tf.float16), tf.Tensor)
+
+
+def test_one_inside_another():
+    """The outer one says how variables are stored, the inner one what is handed to it."""
+    with tf.Graph().as_default(), mox.var_scope(tf.float32), mox.var_scope(tf.float16):
+        a = tf.get_variable("a", [2], tf.float64)
+        assert a.dtype == tf.float64
+        assert tf.global_variables()[0].dtype.base_dtype == tf.float32
+
+
+def test_the_scope_s_own_regularizer_and_losses():
+    """A script adds the losses to the one of its half-precision logits."""
+    with tf.Graph().as_default(), tf.Session() as session, mox.var_scope(force_dtype=tf.float32):
+        with tf.variable_scope("net", regularizer=slim.l2_regularizer(0.5)):
+            # 300^2 is more than half precision can hold.
+            tf.get_variable("w", [2], tf.float16, initializer=tf.constant_initializer(300.0))
+        tf.get_variable("none", [2], tf.float16, regularizer=lambda w: None)
+        slim.fully_connected(tf.ones([1, 2], tf.float16), 3, weights_regularizer=slim.l2_regularizer(1.0))
+        losses = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+        session.run(tf.global_variables_initializer())
+        assert [loss.dtype for loss in losses] == [tf.float16] * 2
+        assert session.run(losses[0]) == 0.5 * 300.0**2
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [("half precision", TypeError), (tf.int32, ValueError), (tf.string, ValueError)]
+)
+def test_another_thing_than_a_type(value, kind):
+    with (
+        tf.Graph().as_default(),
+        pytest.raises(kind, match=r"mox.var_scope\(force_dtype=.*tf.float32"),
+        mox.var_scope(value),
+    ):
+        pass
+
+
+# --- the manual's programs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_section_4_8_with_a_small_network(exact):
+    mox.set_flag("exact_fp16", exact)
+    with tf.Graph().as_default() as graph:
+        images = tf.random_normal(shape=[1, 32, 32, 3], dtype=tf.float32)
+        images = tf.cast(images, tf.float16)
+        resnet = mox.get_model_fn(name=mox.NetworkKeys.RESNET_V1_18, run_mode=mox.ModeKeys.TRAIN, num_classes=1000,
+                                  data_format="NCHW", batch_norm_fused=True)  # fmt: skip
+        with mox.var_scope(force_dtype=tf.float32):
+            logits, _ = resnet(images)
+        assert logits.dtype == tf.float16
+        assert {variable.dtype.base_dtype for variable in tf.global_variables()} == {tf.float32}
+        assert product_types(graph) == {tf.float16 if exact else tf.float32}
+
+
+def advanced(name, size, num_classes=4, half_input=False):
+    """The model_fn of the manual's section 1.5, for any network; there a server takes images in half precision."""
+
+    def model_fn(inputs, mode, **kwargs):
+        images, labels = inputs
+        images = tf.image.resize_images(images, [size, size])
+        mox_model_fn = mox.get_model_fn(name=name, run_mode=mode, num_classes=num_classes, weight_decay=0.00004,
+                                        data_format="NCHW", batch_norm_fused=True)  # fmt: skip
+        images = tf.cast(images, tf.float16)
+        with mox.var_scope(force_dtype=tf.float32):
+            logits, _ = mox_model_fn(images)
+        labels_one_hot = slim.one_hot_encoding(labels, num_classes)
+        loss = tf.losses.softmax_cross_entropy(labels_one_hot, logits=logits)
+        regularization_losses = mox.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+        regularization_loss = tf.add_n(regularization_losses)
+        loss = loss + regularization_loss
+        logits_fp32 = tf.cast(logits, tf.float32)
+        accuracy = tf.reduce_mean(tf.cast(tf.nn.in_top_k(logits_fp32, labels, 1), tf.float32))
+        given = images if half_input else inputs[0]
+        export_spec = mox.ExportSpec(inputs_dict={"images": given}, outputs_dict={"logits": logits_fp32})
+        return mox.ModelSpec(
+            loss=loss,
+            log_info={"loss": loss, "accuracy": accuracy},
+            output_info={"images": inputs[0], "logits": logits_fp32},
+            export_spec=export_spec,
+        )
+
+    return model_fn
+
+
+# --- the export -------------------------------------------------------------------------------------------------------
+
+SERVE = """
+import json, sys
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+found = {}
+for directory in sys.argv[2:]:
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        meta = tf.saved_model.load(session, ["serve"], directory)
+        signature = meta.signature_def["predict_object"]
+        (given,), (wanted,) = signature.inputs.values(), signature.outputs.values()
+        logits = session.run(wanted.name, {given.name: np.load(sys.argv[1])})
+        graph_def = graph.as_graph_def()
+        nodes = [*graph_def.node, *(node for function in graph_def.library.function for node in function.node_def)]
+        found[directory] = {
+            "logits": logits.tolist(),
+            "formats": sorted({node.attr["data_format"].s.decode() for node in nodes if node.op == "Conv2D"}),
+            "products": sorted({node.attr["T"].type for node in nodes if node.op in ("Conv2D", "MatMul")}),
+            "types": [given.dtype, wanted.dtype],
+        }
+print(json.dumps(found))
+"""
+
+
+def served(directories, images, tmp_path):
+    """Logits of exported models in another process, on a TensorFlow without oneDNN, and what they are made of."""
+    np.save(tmp_path / "images.npy", images)
+    done = subprocess.run(
+        [sys.executable, "-c", SERVE, str(tmp_path / "images.npy"), *directories],
+        env={"TF_ENABLE_ONEDNN_OPTS": "0", "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    return [found[directory] for directory in directories]
+
+
+def loaded(directory, images):
+    """Logits of an exported model in this process, and its graph."""
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        meta = tf.saved_model.load(session, ["serve"], directory)
+        signature = meta.signature_def["predict_object"]
+        feed = {signature.inputs["images"].name: images}
+        return session.run(signature.outputs["logits"].name, feed), graph
+
+
+def train_and_export(model_fn, log_dir, steps=3):
+    return mox.run(
+        input_fn=images_and_labels,
+        model_fn=model_fn,
+        optimizer_fn=mox.get_optimizer_fn("momentum", 0.01),
+        run_mode=mox.ModeKeys.TRAIN,
+        batch_size=12,
+        log_dir=str(log_dir),
+        max_number_of_steps=steps,
+        export_model=mox.ExportKeys.TF_SERVING,
+    )
+
+
+def predicted(model_fn, checkpoint):
+    """The images and logits of a run in mode PREDICT, which `model_fn` builds as it does EVAL."""
+    outputs = []
+    mox.run(
+        input_fn=images_and_labels,
+        model_fn=model_fn,
+        output_fn=outputs.extend,
+        run_mode=mox.ModeKeys.PREDICT,
+        batch_size=12,
+        checkpoint_path=checkpoint,
+        max_number_of_steps=2,
+    )
+    return (np.concatenate([output[name] for output in outputs]) for name in ("images", "logits"))
+
+
+def test_networks_trained_in_half_precision_and_nchw_serve_on_a_cpu(tmp_path, caplog):
+    caplog.set_level("WARNING", logger="tensorflow")
+    mox.set_flag("loss_scale", "dynamic")
+    exports, expected = [], []
+    for name, size, exact in (("cifarnet", 16, False), ("lenet", 12, True), ("mobilenet_v1_025", 32, True)):
+        mox.set_flag("exact_fp16", exact)
+        model_fn = advanced(name, size)
+        result = train_and_export(model_fn, tmp_path / name)
+        images, logits = predicted(model_fn, result.checkpoint_path)
+        exports.append(result.export_path)
+        expected.append(logits)
+    for found, logits in zip(served(exports, images, tmp_path), expected, strict=True):
+        assert found["formats"] == ["NHWC"]
+        assert found["products"] == [tf.float32.as_datatype_enum]
+        assert found["types"] == [tf.float32.as_datatype_enum] * 2
+        np.testing.assert_allclose(found["logits"], logits, rtol=0.02, atol=0.02 * np.abs(logits).max())
+    warnings = [record.getMessage() for record in caplog.records]
+    assert not [line for line in warnings if "differs" in line or "not compared" in line]
+
+
+def test_an_export_of_use_fp16_has_no_half_precision(tmp_path):
+    mox.set_flag("use_fp16", True)
+    mox.set_flag("exact_fp16", True)
+    built = {}
+
+    def model_fn(inputs, mode):
+        images, labels = inputs
+        x = tf.layers.conv2d(images, 8, 3, activation=tf.nn.relu)
+        x = tf.layers.batch_normalization(x, training=mode == mox.ModeKeys.TRAIN)
+        logits = tf.layers.dense(tf.layers.flatten(x), 4)
+        built[str(mode)] = product_types()
+        return mox.ModelSpec(
+            loss=cross_entropy(logits, labels),
+            log_info={"size": tf.norm(logits)},
+            output_info={"images": images, "logits": logits},
+            export_spec=mox.ExportSpec(inputs_dict={"images": images}, outputs_dict={"logits": logits}),
+        )
+
+    result = train_and_export(model_fn, tmp_path, 3)
+    images, logits = predicted(model_fn, result.checkpoint_path)
+    assert built == {"TRAIN": {tf.float16}, "EVAL": {tf.float16}, "PREDICT": {tf.float16}, "EXPORT": {tf.float32}}
+    values, graph = loaded(result.export_path, images)
+    assert not has_half(graph)
+    np.testing.assert_allclose(values, logits, rtol=0.02, atol=0.02)
+
+
+def test_an_export_of_variables_in_half_precision(tmp_path):
+    """The variables are what they are; the products are float32."""
+    mox.set_flag("var_dtype", "fp16")
+
+    def model_fn(inputs, mode):
+        images, labels = inputs
+        logits = tf.layers.dense(tf.layers.flatten(images), 4)
+        return mox.ModelSpec(
+            loss=cross_entropy(logits, labels),
+            output_info={"images": images, "logits": logits},
+            export_spec=mox.ExportSpec(inputs_dict={"images": images}, outputs_dict={"logits": logits}),
+        )
+
+    result = train_and_export(model_fn, tmp_path, 3)
+    images, logits = predicted(model_fn, result.checkpoint_path)
+    values, graph = loaded(result.export_path, images)
+    assert has_half(graph)
+    assert product_types(graph) == {tf.float32}
+    np.testing.assert_allclose(values, logits, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [tf.float16, tf.bfloat16])
+def test_outputs_in_half_precision_are_compared(dtype, tmp_path, caplog):
+    caplog.set_level("WARNING", logger="tensorflow")
+
+    def model_fn(inputs, mode):
+        images, labels = inputs
+        logits = tf.layers.dense(tf.layers.flatten(images), 4)
+        given_out = tf.cast(logits, dtype) if mode != mox.ModeKeys.EXPORT else logits
+        return mox.ModelSpec(
+            loss=cross_entropy(logits, labels),
+            log_info={"size": tf.norm(logits)},
+            export_spec=mox.ExportSpec(inputs_dict={"images": images}, outputs_dict={"logits": given_out}),
+        )
+
+    result = train_and_export(model_fn, tmp_path, 1)
+    assert result.export_path
+    assert not [record.getMessage() for record in caplog.records]
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_mixed_precision_of_section_1_5(exact, tmp_path, caplog):
+    caplog.set_level("WARNING", logger="tensorflow")
+    mox.set_flag("exact_fp16", exact)
+    mox.set_flag("loss_scale", 1024.0)
+    result = train_and_export(advanced("resnet_v1_20", 16, half_input=True), tmp_path, 12)
+    assert result.log_info["loss"] < 1.3
+    types = tf.train.NewCheckpointReader(result.checkpoint_path).get_variable_to_dtype_map()
+    assert {dtype for name, dtype in types.items() if name != "global_step"} == {tf.float32}
+    values, graph = loaded(result.export_path, np.zeros([12, 16, 16, 3], np.float16))
+    assert values.dtype == np.float32
+    assert product_types(graph) == {tf.float32}
+    assert len(caplog.records) == (0 if exact else 1)

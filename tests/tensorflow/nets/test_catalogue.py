@@ -1,0 +1,117 @@
+"""The catalogue: every name leads to its network, and what the zoo says of it is true."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+import moxing.tensorflow as mox
+from moxing.tensorflow.nets.catalogue import NetworkKeys, network
+from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.nets_factory import get_model_fn, get_model_meta
+
+#: 1 where the published weights know 1,000 classes, 0 where they know a background class too; 1 for every ResNet for
+#: ImageNet, as the manual has it.
+WITHOUT_BACKGROUND = re.compile("alexnet|overfeat|pvanet|vgg|resnext|resnet_v1_(18|50|101|152|200)|resnet_v2")
+
+#: In the manual's order (its table of networks, and the later additions).
+NAMES = [
+    "alexnet_v2", "cifarnet", "overfeat", "vgg_a", "vgg_16", "vgg_19", "vgg_a_bn", "vgg_16_bn", "vgg_19_bn",
+    "inception_v1", "inception_v2", "inception_v3", "inception_v4", "inception_resnet_v2", "lenet", "resnet_v1_18",
+    "resnet_v1_20", "resnet_v1_50", "resnet_v1_50_8k", "resnet_v1_101", "resnet_v1_110", "resnet_v1_152",
+    "resnet_v1_200", "resnet_v2_50", "resnet_v2_101", "resnet_v2_152", "resnet_v2_200", "resnext_b_50",
+    "resnext_b_101", "resnext_c_50", "resnext_c_101", "pvanet", "mobilenet_v1", "mobilenet_v1_075",
+    "mobilenet_v1_050", "mobilenet_v1_025", "mobilenet_v2", "mobilenet_v2_140", "mobilenet_v2_035", "nasnet_cifar",
+    "nasnet_mobile", "nasnet_large", "pnasnet_large", "pnasnet_mobile", "resnet_v1_50_mox", "resnet_v1_50_oct",
+    "xception_41", "xception_65", "xception_71",
+]  # fmt: skip
+
+
+def test_the_names_of_the_manual():
+    assert sorted(key.value for key in NetworkKeys) == sorted(NAMES)
+    assert len(NAMES) == len(set(NAMES)) == 49
+    for key in NetworkKeys:
+        assert key.name == key.value.upper()
+    assert mox.NetworkKeys is NetworkKeys
+
+
+@pytest.mark.parametrize("key", NetworkKeys)
+def test_a_name_leads_to_its_network(key):
+    found = network(key)
+    architecture = found.architecture
+    options = getattr(architecture, "keywords", {})
+    # Those that the family names in its scopes know their name.
+    assert options.get("name", key.value) == key.value
+    assert found.smallest <= found.image_size
+    assert found.labels_offset == (1 if WITHOUT_BACKGROUND.match(key) else 0)
+    assert found.channels == (1 if key == "lenet" else 3)
+    re.compile(found.logits_pattern)
+    meta = get_model_meta(key)
+    assert meta == (found.image_size, found.labels_offset, found.logits_pattern)
+    assert meta._fields == ("default_image_size", "default_labels_offset", "default_logits_pattern")
+
+
+def test_every_network_is_its_own():
+    architectures = [network(key).architecture for key in NetworkKeys]
+    described = {
+        (getattr(a, "func", a), repr(sorted(getattr(a, "keywords", {}).items(), key=str))) for a in architectures
+    }
+    assert len(described) == len(NAMES)
+
+
+@pytest.mark.parametrize("key", NetworkKeys)
+def test_the_image_size_is_that_of_the_augmentation(key):
+    augmentation = mox.get_data_augmentation_fn(key, mox.ModeKeys.EVAL)
+    assert (augmentation.output_height, augmentation.output_width) == (network(key).image_size,) * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "offset", "pattern"),
+    [
+        ("resnet_v1_50", 224, 1, "logits"),
+        ("inception_v3", 299, 0, "/Logits/|AuxLogits/Conv2d_2b"),
+        ("vgg_16", 224, 1, "fc8"),
+    ],
+)
+def test_what_scripts_ask(name, size, offset, pattern):
+    assert mox.get_model_meta(name) == (size, offset, pattern)
+    assert mox.get_model_meta(name).default_image_size == size
+
+
+def shapes(name, num_classes):
+    with tf.Graph().as_default():
+        found = network(NetworkKeys(name))
+        size = max(found.smallest, 32)
+        found.architecture(Layers(training=True), tf.zeros([1, size, size, found.channels]), num_classes)
+        return {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["lenet", "cifarnet", "mobilenet_v1_025", "resnet_v1_18", "resnet_v1_20", "inception_v1", "alexnet_v2", "vgg_a"],
+)
+def test_the_pattern_hits_what_depends_on_the_number_of_classes(name):
+    ten, seven = shapes(name, 10), shapes(name, 7)
+    assert ten.keys() == seven.keys()
+    differing = {variable for variable in ten if ten[variable] != seven[variable]}
+    found = network(NetworkKeys(name))
+    assert differing == {variable for variable in ten if re.search(found.logits_pattern, variable)}
+    assert differing
+    assert all(variable.startswith(f"{found.scope}/") for variable in ten)
+
+
+def test_the_pattern_works_in_the_scope_of_a_user():
+    with tf.Graph().as_default(), tf.variable_scope("outer"):
+        get_model_fn("inception_v1", "EVAL", 3)(tf.zeros([1, 32, 32, 3]))
+        pattern = get_model_meta("inception_v1").default_logits_pattern
+        hit = [variable.op.name for variable in tf.global_variables() if re.search(pattern, variable.op.name)]
+        assert [name.rpartition("/")[2] for name in hit] == ["weights", "biases"]
+
+
+def test_unknown():
+    with pytest.raises(
+        ValueError, match=r"get_model_meta\(name='inceptionv3'\): no such network; did you mean 'inception_v3'"
+    ):
+        get_model_meta("inceptionv3")
