@@ -94,7 +94,9 @@ def _renormalised(
     ones, zeros = tf.ones_like(gamma), tf.zeros_like(gamma)
     y, mean, variance = _kernel(x, ones, zeros, None, None, constants.epsilon, data_format, True)
     most_r, most_d = _bounds()
-    deviation = tf.sqrt(variance + constants.epsilon)
+    # What the kernel divided by: it normalises with the biased variance, and returns the unbiased one.
+    depth = int(moving_mean.shape.as_list()[0])
+    deviation = tf.sqrt(variance * _biased(x, depth) + constants.epsilon)
     moving_deviation = tf.sqrt(tf.cast(moving_variance, tf.float32) + constants.epsilon)
     r = tf.clip_by_value(deviation / moving_deviation, 1 / most_r, most_r)
     d = tf.clip_by_value((mean - tf.cast(moving_mean, tf.float32)) / moving_deviation, -most_d, most_d)

@@ -291,11 +291,16 @@ class Layers:
     ) -> tf.Tensor:
         shape = [*kernel, self.channels(x), 1]
         weights = self.weights("depthwise_weights", shape, initializer, x, self.style.decay_depthwise)
+        zeros = self._padding(padding, kernel, (stride, stride), rate)
+        if not isinstance(zeros, str):
+            # By an operation of its own: with biases behind it, TensorFlow 2.21 ends the process when it optimises a
+            # depthwise convolution that pads.
+            x, zeros = tf.pad(x, zeros), "VALID"
         return tf.nn.depthwise_conv2d(
             x,
             weights,
             strides=self.per_axis(stride, stride),
-            padding=self._padding(padding, kernel, (stride, stride), rate),
+            padding=zeros,
             data_format=self.data_format,
             dilations=[rate, rate],
         )

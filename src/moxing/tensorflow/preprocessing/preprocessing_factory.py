@@ -261,7 +261,6 @@ def _key(name: str) -> PreprocessingKeys:
     return PreprocessingKeys(known_name("get_data_augmentation_fn", "name", name, known))
 
 
-
 def _length(argument: str, value: Any, default: int) -> int:
     if value is None:
         return default
