@@ -155,7 +155,7 @@ def test_a_network_lacks_what_a_checkpoint_has_and_the_other_way_round(capsys):
     assert lines[5:7] == ["Only in B: 1 variables", "  LeNet/fc4/biases  [10]  float32"]
 
 
-@pytest.mark.parametrize(("name", "classes"), [("vgg_a", 1000), ("lenet", 1001)])
+@pytest.mark.parametrize(("name", "classes"), [("vgg_a", 1000), ("mobilenet_v1_025", 1001), ("lenet", 10)])
 def test_without_a_number_the_published_classes_count(capsys, name, classes):
     run(f"zoo:{name}", f"zoo:{name}:{classes}")
     assert f"A: network {name} of the zoo with {classes:,} classes, " in capsys.readouterr().out

@@ -248,3 +248,17 @@ def test_the_order_of_axes_that_is_built(built):
 
 def test_the_default_is_shown_as_such():
     assert repr(DEFAULT_PREPROCESSING) == "<default>"
+
+
+def test_images_that_were_transposed_by_hand():
+    with pytest.raises(ValueError, match=r"\(2, 3, 64, 64\), which look like NCHW.*tf.transpose"):
+        sized("resnet_v1_50", RESNET, images(2, 3, 64, 64), None, None)
+
+
+def test_preprocess_fn_of_another_form():
+    for function, error, text in (
+        (lambda x: x, TypeError, r"preprocess_fn\(images, run_mode\): too many positional arguments"),
+        (lambda x, run_mode: None, ValueError, "preprocess_fn returned None; end it with `return images`"),
+    ):
+        with pytest.raises(error, match=text):
+            prepared("lenet", images(2, 28, 28, 1), function, "EVAL", "NHWC", "NHWC")

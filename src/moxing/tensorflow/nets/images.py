@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -52,6 +53,12 @@ def sized(name: str, network: Network, images: Any, height: int | None, width: i
         raise ValueError(
             f"{name} was given images of shape {shape}: the number of channels must be known; "
             f"images.set_shape([None, None, None, {network.channels}]) tells it."
+        )
+    _, first, second, channels = shape.as_list()
+    if first in (1, 3) and channels > 4 and channels == second:
+        raise ValueError(
+            f"{name} was given images of shape {shape}, which look like NCHW: the images are NHWC whatever data_format "
+            "is; the network transposes them itself. Leave the tf.transpose out."
         )
     return _with_size(name, images, height, width)
 
@@ -117,7 +124,7 @@ def prepared(
     elif preprocess_fn is None:
         result = images
     else:
-        result = tf.convert_to_tensor(preprocess_fn(images, run_mode))
+        result = _preprocessed(name, images, preprocess_fn, run_mode)
         _check_result(name, images, result, data_format)
         return _transposed(result, data_format, built_format)
     if result.dtype not in _COMPUTABLE:
@@ -145,6 +152,19 @@ def _normalised(name: str, images: tf.Tensor) -> tf.Tensor:
             "an alpha channel, and preprocess_fn replaces the preprocessing."
         )
     return result
+
+
+def _preprocessed(name: str, images: tf.Tensor, preprocess_fn: Any, run_mode: Any) -> tf.Tensor:
+    try:
+        inspect.signature(preprocess_fn).bind(images, run_mode)
+    except TypeError as error:
+        raise TypeError(f"{name}: preprocess_fn is called as preprocess_fn(images, run_mode): {error}.") from None
+    except ValueError:
+        pass  # a function of C has no signature to look at
+    result = preprocess_fn(images, run_mode)
+    if result is None:
+        raise ValueError(f"{name}: preprocess_fn returned None; end it with `return images`.")
+    return tf.convert_to_tensor(result)
 
 
 def _check_result(name: str, images: tf.Tensor, result: tf.Tensor, data_format: str) -> None:
