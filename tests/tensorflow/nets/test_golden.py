@@ -58,7 +58,7 @@ def logits_of(name, data_format, size):
     [
         *(("alexnet_v2", 224), ("cifarnet", 32), ("inception_resnet_v2", 75), ("inception_v1", 64)),
         *(("inception_v2", 64), ("inception_v3", 75), ("inception_v4", 75), ("lenet", 28), ("mobilenet_v1_025", 64)),
-        *(("mobilenet_v2_035", 64), ("nasnet_cifar", 32), ("overfeat", 231), ("pnasnet_mobile", 64), ("pvanet", 64)),
+        *(("mobilenet_v2_035", 64), ("nasnet_cifar", 32), ("overfeat", 231), ("pnasnet_mobile", 64), ("pvanet", 192)),
         *(("resnet_v1_18", 64), ("resnet_v1_20", 32), ("resnet_v1_50", 64), ("resnet_v1_50_mox", 64)),
         *(("resnet_v1_50_oct", 64), ("resnet_v2_50", 64), ("resnext_b_50", 64), ("resnext_c_50", 64)),
         *(("vgg_a_bn", 224), ("xception_41", 64)),

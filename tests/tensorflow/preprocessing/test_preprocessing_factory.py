@@ -47,7 +47,7 @@ def test_no_name_is_forgotten():
 
 @pytest.mark.parametrize(
     ("network", "size"),
-    [("resnet_v1_50", 224), ("vgg", 224), ("alexnet_v2", 224), ("pvanet", 224), ("overfeat", 231), ("lenet", 28)]
+    [("resnet_v1_50", 224), ("vgg", 224), ("alexnet_v2", 224), ("pvanet", 192), ("overfeat", 231), ("lenet", 28)]
     + [("inception_v1", 224), ("inception_v2", 224), ("inception_v3", 299), ("inception_v4", 299), ("inception", 299)]
     + [("inception_resnet_v2", 299), ("xception_41", 299), ("xception_65", 299), ("xception_71", 299)]
     + [("nasnet_large", 331), ("pnasnet_large", 331), ("nasnet_mobile", 224), ("pnasnet_mobile", 224)]
