@@ -14,10 +14,11 @@ import tensorflow.compat.v1 as tf
 
 from moxing.cli.checkpoint_reading import Checkpoint, Kind, compiled, cpu_only, listed, open_checkpoint, reason, select
 from moxing.cli.output import megabytes, show
+from moxing.framework import file
+from moxing.tensorflow.executor.checkpoint import POSITION_SUFFIX
 
 #: Bytes of variables that are held in memory, and written into one file, at once.
 _SHARD = 256 << 20
-_POSITION = ".moxing.json"
 
 
 class _Conversion:
@@ -83,8 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
         written = os.path.join(temporary, "checkpoint")
         _write(written, conversion)
         _compare(written, conversion)
-        if os.path.isfile(source.prefix + _POSITION):
-            shutil.copyfile(source.prefix + _POSITION, written + _POSITION)
+        if os.path.isfile(source.prefix + POSITION_SUFFIX):
+            shutil.copyfile(source.prefix + POSITION_SUFFIX, written + POSITION_SUFFIX)
         _check_free(target, arguments.overwrite)
         _give_name(written, target, os.path.join(temporary, "replaced"))
     finally:
@@ -228,13 +229,13 @@ def _give_name(written: str, target: str, replaced: str) -> None:
     """
     index = ".index"
     endings = [
-        path.removeprefix(written) for path in [*_files_of(written), written + _POSITION] if os.path.exists(path)
+        path.removeprefix(written) for path in [*_files_of(written), written + POSITION_SUFFIX] if os.path.exists(path)
     ]
     endings.sort(key=lambda ending: ending == index)
     for ending in endings:
         with open(written + ending, "rb") as stream:
             os.fsync(stream.fileno())
-    old = [path for path in [*_files_of(target), target + _POSITION, target] if os.path.lexists(path)]
+    old = [path for path in [*_files_of(target), target + POSITION_SUFFIX, target] if os.path.lexists(path)]
     moves = [(path, os.path.join(replaced, os.path.basename(path))) for path in old]
     moves.sort(key=lambda move: move[0] != target + index)
     moves += [(written + ending, target + ending) for ending in endings]
@@ -270,12 +271,7 @@ def _write_state(target: str) -> None:
     # Names without the directory, so that it can be moved.
     paths = [*(path for path in others if path != base), base]
     state = tf.train.generate_checkpoint_state_proto(directory, base, all_model_checkpoint_paths=paths)
-    temporary = os.path.join(directory, f".checkpoint.{os.getpid()}")
-    with open(temporary, "w", encoding="utf-8") as stream:
-        stream.write(str(state))
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.rename(temporary, os.path.join(directory, "checkpoint"))
+    file.write(os.path.join(directory, "checkpoint"), str(state))
 
 
 def _show_result(target: str, conversion: _Conversion, state: bool) -> None:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-#: What TensorFlow's checkpoint reader raises for files that are cut, changed or gone: it depends on where they are.
-_UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
+from moxing.tensorflow.executor.checkpoint import UNREADABLE
+
 #: The last bytes of every V1 file and of every V2 index.
 _TABLE_END = bytes.fromhex("57fb808b247547db")
 _OTHER_FORMATS = {b"\x89HDF": " (it is an HDF5 file, such as Keras writes)", b"PK\x03\x04": " (it is a zip archive)"}
@@ -67,7 +67,7 @@ class Checkpoint:
             except tf.errors.UnimplementedError:
                 # A partitioned variable in a V1 file: only the restoring operation puts its slices together.
                 value = self._restored(name)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise ValueError(
                 f"{self.prefix!r} is damaged: the values of {name} cannot be read ({reason(error)}). "
                 "Copy the checkpoint again, or use an earlier one."
@@ -161,7 +161,7 @@ def open_checkpoint(path: str, argument: str) -> Checkpoint:
     try:
         reader = tf.train.NewCheckpointReader(found.prefix)
         shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ValueError(
             f"{argument}={path!r}: {found.prefix!r} is damaged ({reason(error)}). Copy it again, or give another one."
         ) from None
@@ -233,7 +233,7 @@ def listed(directory: str) -> list[str]:
     """The checkpoints that the file `checkpoint` of a directory names, newest first; it may be missing or damaged."""
     try:
         state = tf.train.get_checkpoint_state(directory)
-    except _UNREADABLE:
+    except UNREADABLE:
         state = None
     if state is None:
         return []

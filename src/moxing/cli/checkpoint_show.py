@@ -21,6 +21,7 @@ from moxing.cli.checkpoint_reading import (
     select,
 )
 from moxing.cli.output import megabytes, show, show_table
+from moxing.tensorflow.executor.checkpoint import POSITION_SUFFIX
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -72,7 +73,7 @@ def _sum(kinds: Iterable[Kind]) -> str:
 
 def _position(prefix: str) -> str:
     """What the small file says that `mox.run` writes beside a checkpoint."""
-    path = prefix + ".moxing.json"
+    path = prefix + POSITION_SUFFIX
     try:
         with open(path, encoding="utf-8") as stream:
             content = json.load(stream)

@@ -170,6 +170,27 @@ def test_damaged_position_starts_the_data_over_and_says_so(tmp_path, caplog):
     assert "cannot be read" in caplog.text and "start of the data" in caplog.text
 
 
+def test_the_place_in_the_data_is_only_missed_by_a_run_that_goes_on(tmp_path, caplog):
+    train(tmp_path, 5)
+    (tmp_path / "model.ckpt-5.moxing.json").unlink()
+    evaluate(tmp_path)
+    train(tmp_path / "other", 6, checkpoint_path=str(tmp_path))
+    assert "start of the data" not in caplog.text
+    train(tmp_path, 6)
+    assert "model.ckpt-5.moxing.json is missing: the run goes on from the start of the data." in caplog.text
+
+
+def test_an_evaluation_does_not_miss_the_step(tmp_path, caplog):
+    train(tmp_path / "trained", 2)
+    values = weights(tmp_path / "trained" / "model.ckpt-2")
+    with tf.Graph().as_default(), tf.Session() as session:
+        kept = [tf.get_variable(name, initializer=value) for name, value in values.items() if name != "global_step"]
+        session.run(tf.global_variables_initializer())
+        prefix = tf.train.Saver(kept).save(session, str(tmp_path / "other_tool.ckpt"), write_state=False)
+    evaluate(prefix)
+    assert "4 variables restored, 0 skipped by patterns, 0 missing there" in caplog.text
+
+
 def test_restart_moves_the_old_ones_aside(tmp_path):
     train(tmp_path, 5)
     mox.set_flag("restart", True)

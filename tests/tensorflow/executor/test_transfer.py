@@ -205,7 +205,7 @@ def test_frozen_variables_keep_every_bit(optimizer, flag, patterns, trained, pre
     assert slots == trained
 
 
-def test_include_and_exclude_together(pretrained, tmp_path):
+def test_include_and_exclude_together(pretrained, tmp_path, caplog):
     mox.set_flag("trainable_include_patterns", "fc")
     mox.set_flag("trainable_exclude_patterns", "biases")
     run(lenet(6), tmp_path, 4, checkpoint_path=pretrained)
@@ -214,6 +214,7 @@ def test_include_and_exclude_together(pretrained, tmp_path):
         name for name in before if name.endswith(("weights", "biases")) and not np.array_equal(before[name], end[name])
     }
     assert moved == {"LeNet/fc3/weights", "LeNet/fc4/weights"}
+    assert "The trainable patterns train 2 of 8 variables and freeze 6." in caplog.text
 
 
 def test_patterns_that_leave_nothing_to_train(pretrained):

@@ -9,7 +9,8 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -17,10 +18,11 @@ from moxing.framework import file
 from moxing.framework.flags import FLAGS
 
 _PREFIX = "model.ckpt"
-_POSITION_SUFFIX = ".moxing.json"
+#: Ending of the JSON beside a checkpoint.
+POSITION_SUFFIX = ".moxing.json"
 
 #: What TensorFlow's checkpoint reader raises for files that are cut, changed or gone: it depends on where they are.
-_UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
+UNREADABLE = (tf.errors.OpError, ValueError, LookupError, RuntimeError, OSError)
 
 
 @dataclass(frozen=True)
@@ -48,27 +50,34 @@ class Source:
     Attributes:
       prefix: its path, without the endings of its files.
       shapes: the shapes of its variables by name.
+      dtypes: the types of its variables by name.
       resume: true when it stands in `log_dir` and the run goes on from it.
       position: the place in the data, for `resume`.
     """
 
     prefix: str
     shapes: Mapping[str, Sequence[int]]
+    dtypes: Mapping[str, tf.DType]
     resume: bool = False
     position: Position = START
 
 
-def newest(log_dir: str) -> Source | None:
-    """The newest undamaged checkpoint of a `log_dir`, or None; damaged ones are named and passed over."""
+def newest(log_dir: str, with_position: bool = True) -> Source | None:
+    """The newest undamaged checkpoint of a `log_dir`, or None; damaged ones are named and passed over.
+
+    Args:
+      log_dir: the directory.
+      with_position: read the place in the data too, and warn where it is missing.
+    """
     candidates = _listed(log_dir)
     for prefix in candidates:
         try:
-            shapes = _read_all(prefix)
-        except _UNREADABLE as error:
+            reader = _read_all(prefix)
+        except UNREADABLE as error:
             reason = (getattr(error, "message", "") or str(error)).splitlines()[0]
             tf.logging.warning("The checkpoint %s is damaged (%s); falling back to the one before it.", prefix, reason)
             continue
-        return Source(prefix, shapes, resume=True, position=_read_position(prefix))
+        return _source(prefix, reader, resume=True, position=_read_position(prefix) if with_position else START)
     if candidates:
         raise ValueError(
             f"All {len(candidates)} checkpoints in {log_dir} are damaged. Restore the files from a copy, give another "
@@ -81,10 +90,10 @@ def named(path: str) -> Source:
     """The checkpoint that `checkpoint_path` names: a directory, or a prefix, V1 or V2 format."""
     prefix: str | None = path
     if os.path.isdir(path):
-        found = newest(path)
+        found = newest(path, with_position=False)
         if found is None:
             raise ValueError(f"checkpoint_path={path!r}: the directory holds no checkpoint.")
-        return Source(found.prefix, found.shapes)
+        return replace(found, resume=False)
     if path.endswith((".index", ".meta")) or ".data-" in path:
         prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", path)
     if not (os.path.exists(f"{prefix}.index") or os.path.isfile(str(prefix))):
@@ -94,9 +103,13 @@ def named(path: str) -> Source:
         )
     try:
         reader = tf.train.NewCheckpointReader(prefix)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise ValueError(f"checkpoint_path={path!r}: not a readable checkpoint: {error}.") from None
-    return Source(str(prefix), reader.get_variable_to_shape_map())
+    return _source(str(prefix), reader)
+
+
+def _source(prefix: str, reader: Any, resume: bool = False, position: Position = START) -> Source:
+    return Source(prefix, reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map(), resume, position)
 
 
 def set_aside(log_dir: str) -> None:
@@ -147,7 +160,7 @@ class Keeper:
             self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
         )
         position = Position(elements, self._seed, tuple(samples))
-        file.write(prefix + _POSITION_SUFFIX, json.dumps({"format": 1, **asdict(position)}))
+        file.write(prefix + POSITION_SUFFIX, json.dumps({"format": 1, **asdict(position)}))
         kept = [*(path for path in self._kept if path != prefix), prefix]
         old, self._kept = kept[: -self._most], kept[-self._most :]
         _commit(self._log_dir, self._kept)
@@ -179,7 +192,7 @@ def _listed(log_dir: str) -> list[str]:
     """Prefixes of the checkpoints in a directory, newest first."""
     try:
         state = tf.train.get_checkpoint_state(log_dir)
-    except _UNREADABLE:
+    except UNREADABLE:
         state = None
     if state is not None and state.all_model_checkpoint_paths:
         return list(reversed(state.all_model_checkpoint_paths))
@@ -191,17 +204,16 @@ def _listed(log_dir: str) -> list[str]:
     return [os.path.join(log_dir, f"{_PREFIX}-{number}") for number in numbers]
 
 
-def _read_all(prefix: str) -> dict[str, list[int]]:
-    """The variables of a checkpoint; reading each once checks its sum, so damage shows before a run rests on it."""
+def _read_all(prefix: str) -> Any:
+    """Opens a checkpoint; reading each variable once checks its sum, so damage shows before a run rests on it."""
     reader = tf.train.NewCheckpointReader(prefix)
-    shapes: dict[str, list[int]] = reader.get_variable_to_shape_map()
-    for name in shapes:
+    for name in reader.get_variable_to_shape_map():
         reader.get_tensor(name)
-    return shapes
+    return reader
 
 
 def _read_position(prefix: str) -> Position:
-    path = prefix + _POSITION_SUFFIX
+    path = prefix + POSITION_SUFFIX
     if not os.path.exists(path):
         tf.logging.warning("%s is missing: the run goes on from the start of the data.", path)
         return Position()

@@ -20,6 +20,7 @@ from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.restore import make_restore
 from moxing.tensorflow.executor.session import open_session, session_config
 from moxing.tensorflow.executor.specs import ExportSpec, ModeKeys
+from moxing.tensorflow.nets.precision import HALF
 from moxing.tf1.switches import quiet_tensorflow, run_graph
 
 SIGNATURE = "predict_object"
@@ -214,8 +215,7 @@ def _compare_evaluation(
 
 
 def _computes_in_half(graph: tf.Graph) -> bool:
-    half = (tf.float16, tf.bfloat16)
-    return any(output.dtype in half for operation in graph.get_operations() for output in operation.outputs)
+    return any(output.dtype in HALF for operation in graph.get_operations() for output in operation.outputs)
 
 
 def _differences(

@@ -21,7 +21,7 @@ Restore = Callable[[tf.Session], None]
 def choose_source(config: RunConfig) -> checkpoint.Source | None:
     """The checkpoint a run begins with: that of `log_dir`, else `checkpoint_path`, else none (TRAIN only)."""
     if config.log_dir is not None:
-        found = checkpoint.newest(config.log_dir)
+        found = checkpoint.newest(config.log_dir, with_position=config.mode is ModeKeys.TRAIN)
         if found is not None:
             if config.checkpoint_path is not None:
                 tf.logging.info("Ignoring --checkpoint_path because a checkpoint already exists in %s", config.log_dir)
@@ -64,7 +64,7 @@ def make_restore(source: checkpoint.Source, training: bool, with_patterns: bool 
     _check_shapes(source, present)
     cast = _variables_to_cast(source, present)
     if not source.resume and with_patterns:
-        _report(source, present, skipped, missing, training)
+        _report(source, present, skipped, missing if training else needed, training)
     rest = [variable for variable in present if not any(variable is other for other in cast)]
     saver = tf.train.Saver(rest) if rest else None
 
@@ -80,7 +80,7 @@ def make_restore(source: checkpoint.Source, training: bool, with_patterns: bool 
 
 def _variables_to_cast(source: checkpoint.Source, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
     """Those of `variables` that have another type in the checkpoint; an error for what is no rounding."""
-    saved = tf.train.NewCheckpointReader(source.prefix).get_variable_to_dtype_map()
+    saved = source.dtypes
     differing = [variable for variable in variables if saved[saved_name(variable)] != variable.dtype.base_dtype]
     wrong = [
         f"  {name}: {saved[name].name} in the checkpoint, {variable.dtype.base_dtype.name} in the model"
@@ -111,14 +111,13 @@ def _same_kind(one: tf.DType, other: tf.DType) -> bool:
 def _cast_values(
     source: checkpoint.Source, variables: Sequence[tf.Variable]
 ) -> Iterator[tuple[tf.Variable, np.ndarray]]:
-    saved = tf.train.NewCheckpointReader(source.prefix).get_variable_to_dtype_map()
     for variable in variables:
         name, dtype = saved_name(variable), variable.dtype.base_dtype
         # By the operation that restores: the reader does not know half precision in the V1 format.
         with tf.Graph().as_default(), tf.Session(config=session_config()) as session:
             (value,) = session.run(
                 tf.raw_ops.RestoreV2(
-                    prefix=source.prefix, tensor_names=[name], shape_and_slices=[""], dtypes=[saved[name]]
+                    prefix=source.prefix, tensor_names=[name], shape_and_slices=[""], dtypes=[source.dtypes[name]]
                 )
             )
         with np.errstate(over="ignore"):

@@ -196,8 +196,7 @@ def classified_dense(
 
 def predicted(net: Layers, logits: tf.Tensor) -> tf.Tensor:
     """Makes the logits and their softmax end points; returns the logits."""
-    axis = 1 if logits.shape.rank == 2 else net.channel_axis
-    net.end_point("Predictions", tf.nn.softmax(logits, axis=axis, name="Predictions"))
+    net.end_point("Predictions", net.softmax(logits, name="Predictions"))
     return net.end_point("Logits", logits)
 
 

@@ -316,8 +316,7 @@ class Layers:
         constants = self.style.batch_norm if batch_norm is AS_STYLED else batch_norm
         if biases if biases is not None else constants is None:
             depth = int(x.shape.as_list()[self.channel_axis if x.shape.rank == 4 else 1])
-            initial = biases_initializer or tf.zeros_initializer()
-            added = network_variable("biases", [depth], x.dtype, self._variable_dtype or x.dtype, initial, 0.0)
+            added = self.weights("biases", [depth], biases_initializer or tf.zeros_initializer(), x, decay=False)
             x = tf.nn.bias_add(x, added, self.data_format if x.shape.rank == 4 else None)
         if constants is not None:
             x = self.batch_norm(x, style=constants)
@@ -364,6 +363,14 @@ class Layers:
         x = self.channels_last(x)
         height, width, depth = x.shape.as_list()[1:]
         return tf.reshape(x, [-1, height * width * depth])
+
+    def softmax(self, x: tf.Tensor, name: str | None = None) -> tf.Tensor:
+        """Shares of the classes that sum to 1, for logits with or without height and width."""
+        return tf.nn.softmax(x, axis=1 if x.shape.rank == 2 else self.channel_axis, name=name)
+
+    def subsampled(self, x: tf.Tensor, stride: int) -> tf.Tensor:
+        """Every `stride`-th pixel."""
+        return x if stride == 1 else self.max_pool(x, 1, stride=stride)
 
     def channels_last(self, x: tf.Tensor) -> tf.Tensor:
         """`x` as [batch, height, width, depth]."""

@@ -8,7 +8,6 @@ place of a full convolution. All depths are multiplied by one number, which trad
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import tensorflow.compat.v1 as tf
@@ -16,6 +15,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.nets.batch_norm import BatchNorm
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.strides import strides_and_rates
 
 BATCH_NORM = BatchNorm(decay=0.9997, epsilon=1e-3)
 
@@ -67,10 +67,7 @@ def mobilenet_v1(
       global_pool: False takes the mean of 7 x 7 windows, two steps apart, so that larger images give maps of logits.
       spatial_squeeze: drop height and width of the logits where they are 1.
     """
-    if not depth_multiplier > 0:
-        raise ValueError(f"depth_multiplier={depth_multiplier!r}: expected a number greater than 0.")
-    if min_depth < 1:
-        raise ValueError(f"min_depth={min_depth!r}: expected at least 1.")
+    check_depths(depth_multiplier, min_depth)
     net = net.styled(batch_norm=BATCH_NORM, initializer=INITIALIZER, activation=tf.nn.relu6)
     table = (FIRST, *PAIRS)
     depths = [max(int(depth * depth_multiplier), min_depth) for depth, _ in table]
@@ -92,29 +89,12 @@ def mobilenet_v1(
         return classified(net, pooled, num_classes, dropout_keep_prob, spatial_squeeze)
 
 
-def strides_and_rates(strides: Sequence[int], output_stride: int | None) -> list[tuple[int, int]]:
-    """Stride and distance of the taps for layers with those strides.
-
-    Args:
-      strides: of the layers, in their order.
-      output_stride: the image shrinks to 1 / output_stride and no further: the strides behind that become distances
-        between the taps of the layers after them; None is no bound.
-
-    Example:
-      >>> strides_and_rates([2, 2, 1, 2, 1], output_stride=4)
-      [(2, 1), (2, 1), (1, 1), (1, 1), (1, 2)]
-    """
-    reached = [1]
-    for stride in strides:
-        reached.append(reached[-1] * stride)
-    possible = sorted(set(reached[1:]))
-    if output_stride is not None and output_stride not in possible:
-        raise ValueError(f"output_stride={output_stride!r}: expected None or one of {possible}.")
-    bound = output_stride or reached[-1]
-    return [
-        (stride if before * stride <= bound else 1, max(1, before // bound))
-        for stride, before in zip(strides, reached, strict=False)
-    ]
+def check_depths(depth_multiplier: float, min_depth: int) -> None:
+    """Raises a ValueError for depths that no MobileNet can have."""
+    if not depth_multiplier > 0:
+        raise ValueError(f"depth_multiplier={depth_multiplier!r}: expected a number greater than 0.")
+    if min_depth < 1:
+        raise ValueError(f"min_depth={min_depth!r}: expected at least 1.")
 
 
 def classified(
@@ -129,7 +109,7 @@ def classified(
         if spatial_squeeze and net.size(x) == (1, 1):
             x = net.squeeze(x)
     net.end_point("Logits", x)
-    net.end_point("Predictions", tf.nn.softmax(x, axis=1 if x.shape.rank == 2 else net.channel_axis))
+    net.end_point("Predictions", net.softmax(x))
     return x
 
 

@@ -13,8 +13,9 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.nets.batch_norm import BatchNorm
 from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.mobilenet_v1 import INITIALIZER, classified, strides_and_rates
+from moxing.tensorflow.nets.mobilenet_v1 import INITIALIZER, check_depths, classified
 from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.strides import strides_and_rates
 
 BATCH_NORM = BatchNorm(decay=0.997, epsilon=1e-3)
 
@@ -71,11 +72,9 @@ def mobilenet_v2(
       dropout_keep_prob: share of the features that training keeps before the logits.
       spatial_squeeze: drop height and width of the logits; they are 1.
     """
-    if not depth_multiplier > 0:
-        raise ValueError(f"depth_multiplier={depth_multiplier!r}: expected a number greater than 0.")
-    for name, value in (("min_depth", min_depth), ("divisible_by", divisible_by)):
-        if value < 1:
-            raise ValueError(f"{name}={value!r}: expected at least 1.")
+    check_depths(depth_multiplier, min_depth)
+    if divisible_by < 1:
+        raise ValueError(f"divisible_by={divisible_by!r}: expected at least 1.")
 
     def scaled(depth: int) -> int:
         return rounded(depth * depth_multiplier, divisible_by, min_depth)

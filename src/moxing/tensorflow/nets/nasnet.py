@@ -204,11 +204,8 @@ def check_options(
         raise ValueError(f"num_conv_filters={num_conv_filters!r}: expected at least 4; the stem has a quarter of them.")
     if stem_multiplier * 4 < 1:
         raise ValueError(f"stem_multiplier={stem_multiplier!r}: expected at least 0.25.")
-    for name, share in (
-        ("drop_path_keep_prob", drop_path_keep_prob),
-        ("dense_dropout_keep_prob", dense_dropout_keep_prob),
-    ):
-        require_share(name, share)
+    require_share("drop_path_keep_prob", drop_path_keep_prob)
+    require_share("dense_dropout_keep_prob", dense_dropout_keep_prob)
     if total_training_steps is not None and total_training_steps < 1:
         raise ValueError(f"total_training_steps={total_training_steps!r}: expected at least 1, or None.")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
@@ -15,8 +16,12 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.nets.batch_norm import BatchNorm
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.strides import strides_and_rates
 
 BATCH_NORM = BatchNorm(decay=0.997, epsilon=1e-5)
+
+#: The number of units of every block, by the number of layers.
+UNITS = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24, 36, 3)}
 
 
 class Unit(NamedTuple):
@@ -49,25 +54,19 @@ def blocks_of(
     """
     if output_stride is not None and output_stride not in (4, 8, 16, 32):
         raise ValueError(f"output_stride={output_stride!r}: expected 4, 8, 16, 32 or None.")
-    blocks, shrunk, rate = [], 4, 1
+    strides = []
     for number, count in enumerate(units):
-        depth = first_depth * 2**number
         if first_unit_strides:
-            strided = 0 if number > 0 else None
+            strides += [1 if number == 0 else 2, *[1] * (count - 1)]
         else:
-            strided = count - 1 if number < len(units) - 1 else None
-        block = []
-        for index in range(count):
-            stride = 2 if index == strided else 1
-            if output_stride is not None and shrunk * stride > output_stride:
-                # The stride itself becomes the distance for what comes after it.
-                block.append(Unit(depth, 1, rate))
-                rate *= stride
-            else:
-                block.append(Unit(depth, stride, rate))
-                shrunk *= stride
-        blocks.append(block)
-    return blocks
+            strides += [*[1] * (count - 1), 1 if number == len(units) - 1 else 2]
+    # The stem comes first and shrinks the image to a quarter.
+    _, *places = strides_and_rates([4, *strides], output_stride)
+    remaining = iter(places)
+    return [
+        [Unit(first_depth * 2**number, *place) for place in islice(remaining, count)]
+        for number, count in enumerate(units)
+    ]
 
 
 def resnet_v1(
@@ -135,7 +134,7 @@ def shortcut_of(net: Layers, x: tf.Tensor, depth: int, stride: int) -> tf.Tensor
     """The unit's input in the size and depth of its output."""
     if net.channels(x) != depth:
         return net.conv(x, depth, 1, stride=stride, scope="shortcut", activation=None)
-    return x if stride == 1 else net.max_pool(x, 1, stride=stride)
+    return net.subsampled(x, stride)
 
 
 def classified(
@@ -154,22 +153,16 @@ def classified(
     x = net.conv(x, num_classes, 1, scope="logits", activation=None, batch_norm=None, initializer=initializer)
     if spatial_squeeze and global_pool:
         x = net.collected(net.squeeze(x), "spatial_squeeze")
-    net.end_point("predictions", tf.nn.softmax(x, axis=1 if x.shape.rank == 2 else net.channel_axis))
+    net.end_point("predictions", net.softmax(x))
     return x
 
 
-def _network(name: str, units: Sequence[int]) -> Network:
-    return Network(
-        partial(resnet_v1, name=name, units=units), scope=name, image_size=224, logits_pattern="logits", labels_offset=1
-    )
+def for_imagenet(name: str, architecture: Callable[..., tf.Tensor]) -> Network:
+    """A network of this kind for photos; `name` is also its scope."""
+    return Network(architecture, scope=name, image_size=224, logits_pattern="logits", labels_offset=1)
 
 
 NETWORKS: dict[str, Network] = {
-    name: _network(name, units)
-    for name, units in {
-        "resnet_v1_50": (3, 4, 6, 3),
-        "resnet_v1_101": (3, 4, 23, 3),
-        "resnet_v1_152": (3, 8, 36, 3),
-        "resnet_v1_200": (3, 24, 36, 3),
-    }.items()
+    name: for_imagenet(name, partial(resnet_v1, name=name, units=units))
+    for name, units in ((f"resnet_v1_{layers}", units) for layers, units in UNITS.items())
 }

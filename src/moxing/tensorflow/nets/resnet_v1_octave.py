@@ -21,7 +21,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.nets.layers import Activation, Layers
 from moxing.tensorflow.nets.network import Network
-from moxing.tensorflow.nets.resnet_v1 import BATCH_NORM, Unit, blocks_of, classified, stem
+from moxing.tensorflow.nets.resnet_v1 import BATCH_NORM, UNITS, Unit, blocks_of, classified, for_imagenet, stem
 
 
 class Octave(NamedTuple):
@@ -60,7 +60,7 @@ def resnet_v1_50_oct(
     if not isinstance(alpha, (int, float)) or not 0 <= alpha < 1:
         raise ValueError(f"alpha={alpha!r}: expected a number from 0 to less than 1.")
     net = net.styled(batch_norm=BATCH_NORM, collect=True)
-    blocks = blocks_of((3, 4, 6, 3), first_unit_strides=True)
+    blocks = blocks_of(UNITS[50], first_unit_strides=True)
     with net.scope("resnet_v1_50_oct"):
         x = Octave(stem(net, images), None)
         for number, block in enumerate(blocks, start=1):
@@ -166,8 +166,4 @@ def _collected(net: Layers, x: Octave) -> Octave:
     return x
 
 
-NETWORKS: dict[str, Network] = {
-    "resnet_v1_50_oct": Network(
-        resnet_v1_50_oct, scope="resnet_v1_50_oct", image_size=224, logits_pattern="logits", labels_offset=1
-    ),
-}
+NETWORKS: dict[str, Network] = {"resnet_v1_50_oct": for_imagenet("resnet_v1_50_oct", resnet_v1_50_oct)}

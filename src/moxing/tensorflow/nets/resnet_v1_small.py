@@ -16,7 +16,16 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.network import Network
-from moxing.tensorflow.nets.resnet_v1 import BATCH_NORM, Unit, blocks_of, classified, shortcut_of, stacked, stem
+from moxing.tensorflow.nets.resnet_v1 import (
+    BATCH_NORM,
+    Unit,
+    blocks_of,
+    classified,
+    for_imagenet,
+    shortcut_of,
+    stacked,
+    stem,
+)
 
 Shortcut = Callable[[Layers, tf.Tensor, int, int], tf.Tensor]
 
@@ -85,8 +94,7 @@ def _basic(net: Layers, x: tf.Tensor, unit: Unit, shortcut: Shortcut) -> tf.Tens
 
 def _padded(net: Layers, x: tf.Tensor, depth: int, stride: int) -> tf.Tensor:
     """Option A: every `stride`-th pixel, and as many channels of zeros before and behind as are missing."""
-    if stride > 1:
-        x = net.max_pool(x, 1, stride=stride)
+    x = net.subsampled(x, stride)
     missing = depth - net.channels(x)
     if not missing:
         return x
@@ -102,13 +110,7 @@ def _cifar_network(name: str, n: int) -> Network:
 
 
 NETWORKS: dict[str, Network] = {
-    "resnet_v1_18": Network(
-        partial(resnet_v1_imagenet, name="resnet_v1_18", units=(2, 2, 2, 2)),
-        scope="resnet_v1_18",
-        image_size=224,
-        logits_pattern="logits",
-        labels_offset=1,
-    ),
+    "resnet_v1_18": for_imagenet("resnet_v1_18", partial(resnet_v1_imagenet, name="resnet_v1_18", units=(2, 2, 2, 2))),
     "resnet_v1_20": _cifar_network("resnet_v1_20", 3),
     "resnet_v1_110": _cifar_network("resnet_v1_110", 18),
 }

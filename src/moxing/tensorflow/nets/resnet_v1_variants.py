@@ -19,9 +19,17 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.network import Network
-from moxing.tensorflow.nets.resnet_v1 import BATCH_NORM, blocks_of, bottleneck, classified, stacked, stem
+from moxing.tensorflow.nets.resnet_v1 import (
+    BATCH_NORM,
+    UNITS,
+    blocks_of,
+    bottleneck,
+    classified,
+    for_imagenet,
+    stacked,
+    stem,
+)
 
-_UNITS = (3, 4, 6, 3)
 _MODES = ("FAN_IN", "FAN_OUT", "FAN_AVG")
 
 #: A unit that begins as the identity.
@@ -66,7 +74,7 @@ def resnet_v1_50_8k(
     net = net.styled(batch_norm=BATCH_NORM, collect=True, initializer=initializer)
     with net.scope("resnet_v1_50_8k"):
         x = stem(net, images)
-        x = stacked(net, x, blocks_of(_UNITS, output_stride, first_unit_strides=official), _identity_at_first)
+        x = stacked(net, x, blocks_of(UNITS[50], output_stride, first_unit_strides=official), _identity_at_first)
         return classified(net, x, num_classes, global_pool, spatial_squeeze, tf.random_normal_initializer(stddev=0.01))
 
 
@@ -89,7 +97,7 @@ def resnet_v1_50_mox(
     net = net.styled(batch_norm=BATCH_NORM, collect=True)
     with net.scope("resnet_v1_50_mox"):
         x = stem(net, images)
-        x = stacked(net, x, blocks_of(_UNITS, output_stride, first_unit_strides=True), _identity_at_first)
+        x = stacked(net, x, blocks_of(UNITS[50], output_stride, first_unit_strides=True), _identity_at_first)
         return classified(net, x, num_classes, global_pool, spatial_squeeze)
 
 
@@ -105,6 +113,6 @@ def _variance_scaling(params: Mapping[str, Any] | None) -> Any:
 
 
 NETWORKS: dict[str, Network] = {
-    name: Network(architecture, scope=name, image_size=224, logits_pattern="logits", labels_offset=1)
+    name: for_imagenet(name, architecture)
     for name, architecture in {"resnet_v1_50_8k": resnet_v1_50_8k, "resnet_v1_50_mox": resnet_v1_50_mox}.items()
 }

@@ -14,7 +14,16 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.network import Network
-from moxing.tensorflow.nets.resnet_v1 import BATCH_NORM, Unit, blocks_of, classified, stacked, stem
+from moxing.tensorflow.nets.resnet_v1 import (
+    BATCH_NORM,
+    UNITS,
+    Unit,
+    blocks_of,
+    classified,
+    for_imagenet,
+    stacked,
+    stem,
+)
 
 
 def resnet_v2(
@@ -62,7 +71,7 @@ def _bottleneck(net: Layers, x: tf.Tensor, unit: Unit) -> tf.Tensor:
         if net.channels(x) != unit.depth:
             shortcut = bare.conv(activated, unit.depth, 1, stride=unit.stride, scope="shortcut")
         else:
-            shortcut = x if unit.stride == 1 else net.max_pool(x, 1, stride=unit.stride)
+            shortcut = net.subsampled(x, unit.stride)
         residual = net.conv(activated, unit.depth // 4, 1, scope="conv1")
         residual = net.conv(
             residual, unit.depth // 4, 3, stride=unit.stride, rate=unit.rate, scope="conv2", padding="FIXED"
@@ -71,18 +80,7 @@ def _bottleneck(net: Layers, x: tf.Tensor, unit: Unit) -> tf.Tensor:
         return net.collected(shortcut + residual)
 
 
-def _network(name: str, units: Sequence[int]) -> Network:
-    return Network(
-        partial(resnet_v2, name=name, units=units), scope=name, image_size=224, logits_pattern="logits", labels_offset=1
-    )
-
-
 NETWORKS: dict[str, Network] = {
-    name: _network(name, units)
-    for name, units in {
-        "resnet_v2_50": (3, 4, 6, 3),
-        "resnet_v2_101": (3, 4, 23, 3),
-        "resnet_v2_152": (3, 8, 36, 3),
-        "resnet_v2_200": (3, 24, 36, 3),
-    }.items()
+    name: for_imagenet(name, partial(resnet_v2, name=name, units=units))
+    for name, units in ((f"resnet_v2_{layers}", units) for layers, units in UNITS.items())
 }

@@ -20,7 +20,17 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.network import Network
-from moxing.tensorflow.nets.resnet_v1 import BATCH_NORM, Unit, blocks_of, classified, shortcut_of, stacked, stem
+from moxing.tensorflow.nets.resnet_v1 import (
+    BATCH_NORM,
+    UNITS,
+    Unit,
+    blocks_of,
+    classified,
+    for_imagenet,
+    shortcut_of,
+    stacked,
+    stem,
+)
 
 #: The paper's "cardinality".
 PATHS = 32
@@ -96,17 +106,11 @@ def form_c(net: Layers, x: tf.Tensor, unit: Unit) -> tf.Tensor:
     )
 
 
-def _network(name: str, units: Sequence[int], grouped: Grouped) -> Network:
-    architecture = partial(resnext, name=name, units=units, grouped=grouped)
-    return Network(architecture, scope=name, image_size=224, logits_pattern="logits", labels_offset=1)
+def _network(form: str, grouped: Grouped, layers: int) -> tuple[str, Network]:
+    name = f"resnext_{form}_{layers}"
+    return name, for_imagenet(name, partial(resnext, name=name, units=UNITS[layers], grouped=grouped))
 
 
-NETWORKS: dict[str, Network] = {
-    name: _network(name, units, grouped)
-    for name, units, grouped in (
-        ("resnext_b_50", (3, 4, 6, 3), form_b),
-        ("resnext_b_101", (3, 4, 23, 3), form_b),
-        ("resnext_c_50", (3, 4, 6, 3), form_c),
-        ("resnext_c_101", (3, 4, 23, 3), form_c),
-    )
-}
+NETWORKS: dict[str, Network] = dict(
+    _network(form, grouped, layers) for form, grouped in (("b", form_b), ("c", form_c)) for layers in (50, 101)
+)

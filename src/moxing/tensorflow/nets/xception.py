@@ -16,8 +16,8 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.nets.batch_norm import BatchNorm
 from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.mobilenet_v1 import strides_and_rates
 from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.strides import strides_and_rates
 
 BATCH_NORM = BatchNorm(decay=0.9997, epsilon=1e-3)
 INITIALIZER = tf.truncated_normal_initializer(stddev=0.09)
@@ -114,7 +114,7 @@ def xception(
         x = net.conv(x, num_classes, 1, scope="logits", activation=None, batch_norm=None)
         if spatial_squeeze and global_pool:
             x = net.squeeze(x)
-        net.end_point("predictions", tf.nn.softmax(x, axis=1 if x.shape.rank == 2 else net.channel_axis))
+        net.end_point("predictions", net.softmax(x))
         return x
 
 

@@ -56,6 +56,13 @@ def trainable_variables() -> list[tf.Variable]:
             "--trainable_include_patterns / --trainable_exclude_patterns leave no variable to train; the model has "
             + _names(everything)
         )
+    if include or exclude:
+        tf.logging.info(
+            "The trainable patterns train %d of %d variables and freeze %d.",
+            len(chosen),
+            len(everything),
+            len(everything) - len(chosen),
+        )
     return chosen
 
 
