@@ -39,8 +39,8 @@ def test_the_same_in_both_formats(capsys):
         "A: a.ckpt (V1 format), 2 variables",
         "B: b.ckpt (V2 format), 2 variables",
         "The same name, shape and type: 2 variables",
-        "Values that differ at all: 0 of 2 variables",
         "No differences.",
+        "Values that differ at all: 0 of 2 variables",
     ]
     assert "error" not in err
 
@@ -52,18 +52,19 @@ def test_all_kinds_of_differences(capsys):
     assert capsys.readouterr().out.splitlines() == [
         "A: a.ckpt (V2 format), 6 variables",
         "B: b.ckpt (V2 format), 4 variables",
-        "Only in A: 1 variables",
+        "The same name, shape and type: 1 variable",
+        "Variables that differ: 1 only in A, 2 optimizer slots only in A, 1 only in B, 1 in shape, 1 in type",
+        "Only in A: 1 variable",
         "  mine  [2, 3]  float32",
         "Only in A as well: 2 optimizer slots (--all lists them)",
-        "Only in B: 1 variables",
+        "Only in B: 1 variable",
         "  other  [2]  float64",
-        "Other shapes: 1 variables",
+        "Other shapes: 1 variable",
         "  variable       A       B",
         "  shape     [2, 3]  [3, 2]",
-        "Other types: 1 variables",
+        "Other types: 1 variable",
         "  variable        A        B",
         "  type      float32  float64",
-        "The same name, shape and type: 1 variables",
     ]
     run("a.ckpt", "b.ckpt", "--all", code=1)
     out = capsys.readouterr().out
@@ -74,7 +75,67 @@ def test_slots_alone_are_a_difference_between_checkpoints(capsys):
     save("a.ckpt", {"w": W})
     save("b.ckpt", {"w": W, "w/Adam": W, "w/Adam_1": W})
     run("a.ckpt", "b.ckpt", code=1)
-    assert "Only in B: 2 optimizer slots (--all lists them)\n" in capsys.readouterr().out
+    assert capsys.readouterr().out.splitlines() == [
+        "A: a.ckpt (V2 format), 1 variable",
+        "B: b.ckpt (V2 format), 3 variables",
+        "The same name, shape and type: 1 variable",
+        "Variables that differ: 2 optimizer slots only in B",
+        "Only in B: 2 optimizer slots (--all lists them)",
+    ]
+
+
+def test_one_is_not_many(capsys):
+    save("a.ckpt", {"w": W})
+    save("b.ckpt", {"w": W + 1, "w/Momentum": W})
+    run("a.ckpt", "b.ckpt", "--values", code=1)
+    assert capsys.readouterr().out.splitlines()[2:6] == [
+        "The same name, shape and type: 1 variable",
+        "Variables that differ: 1 optimizer slot only in B, 1 in values",
+        "Only in B: 1 optimizer slot (--all lists them)",
+        "Values that differ at all: 1 of 1 variable",
+    ]
+    run("zoo:lenet:1", "zoo:lenet:1")
+    assert "A: network lenet of the zoo with 1 class, 8 variables\n" in capsys.readouterr().out
+
+
+def test_long_lists_are_cut_and_the_verdict_comes_before_them(capsys):
+    both = {f"both{number:02}": W for number in range(21)}
+    save("a.ckpt", {**both, **{f"a{number:02}": W for number in range(23)}, **{f"t{i:02}": W for i in range(22)}})
+    changed = {name: value + 1 for name, value in both.items()}
+    save("b.ckpt", {**changed, **{f"b{i:02}": W for i in range(20)}, **{f"t{i:02}": W.T for i in range(22)}})
+    run("a.ckpt", "b.ckpt", "--values", code=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2:7] == [
+        "The same name, shape and type: 21 variables",
+        "Variables that differ: 23 only in A, 20 only in B, 22 in shape, 21 in values",
+        "Only in A: 23 variables",
+        "  a00  [2, 3]  float32",
+        "  a01  [2, 3]  float32",
+    ]
+    assert lines[24:28] == [
+        "  a19  [2, 3]  float32",
+        "  ... and 3 more (--all shows them)",
+        "Only in B: 20 variables",
+        "  b00  [2, 3]  float32",
+    ]
+    # A list of 20 is whole, and a header is not counted as a row.
+    assert lines[46:50] == [
+        "  b19  [2, 3]  float32",
+        "Other shapes: 22 variables",
+        "  variable       A       B",
+        "  t00       [2, 3]  [3, 2]",
+    ]
+    assert lines[68:71] == [
+        "  t19       [2, 3]  [3, 2]",
+        "  ... and 2 more (--all shows them)",
+        "Values that differ at all: 21 of 21 variables",
+    ]
+    assert lines[-2].split()[0] == "both19" and lines[-1] == "  ... and 1 more (--all shows them)"
+    run("a.ckpt", "b.ckpt", "--values", "--all", code=1)
+    whole = capsys.readouterr().out.splitlines()
+    assert whole[:5] == lines[:5]
+    assert "  a22  [2, 3]  float32" in whole and whole[-1].split()[0] == "both20"
+    assert not [line for line in whole if "more" in line]
 
 
 def test_values_most_different_first_and_the_tolerance(capsys):
@@ -85,6 +146,7 @@ def test_values_most_different_first_and_the_tolerance(capsys):
     capsys.readouterr()
     run("a.ckpt", "b.ckpt", "--values", code=1)
     assert capsys.readouterr().out.splitlines()[3:] == [
+        "Variables that differ: 3 in values",
         "Values that differ at all: 3 of 4 variables",
         "  variable  largest difference              A there              B there",
         "  much                      10                    5                   -5",
@@ -130,15 +192,17 @@ def test_a_training_and_its_network(capsys):
     assert capsys.readouterr().out.splitlines() == [
         "A: log/m.ckpt (V2 format), 17 variables",
         "B: network lenet of the zoo with 10 classes, 8 variables",
-        "Only in A: 8 optimizer slots and global_step, which a network has not (--all lists them)",
         "The same name, shape and type: 8 variables",
         "No differences.",
+        "Only in A: 8 optimizer slots and global_step, which a network has not (--all lists them)",
     ]
     run("zoo:lenet:10", "log", "--all", code=1)
     out = capsys.readouterr().out
     assert "Only in B: 9 variables\n" in out and "  global_step " in out
     run("zoo:lenet:11", "log", code=1)
-    assert [line.split() for line in capsys.readouterr().out.splitlines()[4:7]] == [
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[3] == "Variables that differ: 2 in shape"
+    assert [line.split() for line in lines[6:9]] == [
         ["variable", "A", "B"],
         ["LeNet/fc4/biases", "[11]", "[10]"],
         ["LeNet/fc4/weights", "[1024,", "11]", "[1024,", "10]"],
@@ -151,8 +215,12 @@ def test_a_network_lacks_what_a_checkpoint_has_and_the_other_way_round(capsys):
     save("m.ckpt", {**values, "LeNet/extra": W})
     run("m.ckpt", "zoo:lenet:10", code=1)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2:4] == ["Only in A: 1 variables", "  LeNet/extra  [2, 3]  float32"]
-    assert lines[5:7] == ["Only in B: 1 variables", "  LeNet/fc4/biases  [10]  float32"]
+    assert lines[3:6] == [
+        "Variables that differ: 1 only in A, 1 only in B",
+        "Only in A: 1 variable",
+        "  LeNet/extra  [2, 3]  float32",
+    ]
+    assert lines[7:9] == ["Only in B: 1 variable", "  LeNet/fc4/biases  [10]  float32"]
 
 
 @pytest.mark.parametrize(("name", "classes"), [("vgg_a", 1000), ("mobilenet_v1_025", 1001), ("lenet", 10)])

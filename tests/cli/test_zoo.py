@@ -98,6 +98,24 @@ def test_arguments_that_do_not_parse(capsys, words):
     assert "usage: moxing zoo" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["lenet"], "unknown command 'lenet': did you mean `moxing zoo show lenet`? "),
+        (["LeNet", "--training"], "unknown command 'LeNet': did you mean `moxing zoo show lenet`? "),
+        (["--json", "resnet50"], "unknown command 'resnet50': did you mean `moxing zoo show resnet_v1_50`? "),
+        (["qqqq"], "unknown command 'qqqq': `moxing zoo` lists all networks, "),
+    ],
+)
+def test_a_network_without_show(capsys, words, message):
+    with pytest.raises(SystemExit) as ended:
+        run(*words)
+    assert ended.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines()[-1].startswith(f"moxing zoo: error: {message}")
+
+
 @pytest.mark.parametrize("words", [["zoo"], ["zoo", "--json"], ["zoo", "--help"], ["zoo", "show", "--help"]])
 def test_the_table_does_not_wait_for_tensorflow(words):
     script = (

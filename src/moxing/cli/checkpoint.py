@@ -29,6 +29,7 @@ examples:
     tells which variables were trained, the most different first
 
 zoo:NAME has 1000 classes where the published weights of the network have 1000, else 1001.
+Lists end after 20 variables; --all shows the rest.
 Optimizer slots are counted in one line. A network never has any, nor global_step: beside one, they are no difference.
 
 exit codes: 0 the same, 1 different, 2 an argument or a checkpoint is wrong
@@ -94,7 +95,9 @@ def _add_diff(commands: Any) -> argparse.ArgumentParser:
         "--tolerance", type=float, metavar="X", help="with --values: differences up to X count as none (0)"
     )
     parser.add_argument(
-        "--all", action="store_true", help="treat optimizer slots and global_step like all other variables"
+        "--all",
+        action="store_true",
+        help="show whole lists, and treat optimizer slots and global_step like all other variables",
     )
     return parser
 

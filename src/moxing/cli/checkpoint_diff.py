@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +16,9 @@ from moxing.cli.checkpoint_reading import Checkpoint, Kind, chunks, is_numeric, 
 from moxing.cli.checkpoint_show import text
 from moxing.cli.output import show, show_table
 from moxing.tf1.variables import saved_name, saved_shape
+
+#: Rows of a list without --all: two networks of the zoo differ in hundreds of variables.
+_MOST_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -38,26 +41,48 @@ class _Change(NamedTuple):
     in_b: str
 
 
+@dataclass(frozen=True)
+class _Section:
+    """One way in which the sides differ, or may: a line, and a list below it."""
+
+    title: str
+    rows: Sequence[Sequence[str]] = ()
+    header: Sequence[str] = ()
+    verdict: str = ""  # its part of the verdict; empty where it is no difference
+
+    def show(self, most: int | None) -> None:
+        show(self.title)
+        listed = [*([self.header] if self.header else []), *self.rows[:most]]
+        if self.rows:
+            show_table(listed)
+        if most is not None and len(self.rows) > most:
+            show(f"  ... and {len(self.rows) - most:,} more (--all shows them)")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command."""
     tolerance = _tolerance(arguments)
     sides = _side(arguments.a, "A", arguments.values), _side(arguments.b, "B", arguments.values)
     a, b = sides
     for side in sides:
-        show(f"{side.letter}: {side.title}, {len(side.variables):,} variables")
+        show(f"{side.letter}: {side.title}, {_number(len(side.variables), 'variable')}")
     shared = [name for name in a.variables if name in b.variables]
-    different = [_show_missing(one, other, arguments.all) for one, other in ((a, b), (b, a))]
-    different += [
-        _show_pairs("Other shapes", shared, a, b, lambda kind: str(list(kind.shape))),
-        _show_pairs("Other types", shared, a, b, lambda kind: str(kind.dtype.name)),
-    ]
-    alike = [name for name in shared if a.variables[name] == b.variables[name]]
-    show(f"The same name, shape and type: {len(alike):,} variables")
+    sections = [*_missing(a, b, arguments.all), *_missing(b, a, arguments.all)]
+    sections += _pairs("shape", shared, a, b, lambda kind: str(list(kind.shape)))
+    sections += _pairs("type", shared, a, b, lambda kind: str(kind.dtype.name))
     if arguments.values and a.checkpoint is not None and b.checkpoint is not None:
-        different.append(_show_values(shared, a.checkpoint, b.checkpoint, tolerance))
-    if not any(different):
-        show("No differences.")
-    return int(any(different))
+        sections.append(_values(shared, a.checkpoint, b.checkpoint, tolerance))
+    alike = [name for name in shared if a.variables[name] == b.variables[name]]
+    show(f"The same name, shape and type: {_number(len(alike), 'variable')}")
+    verdicts = [section.verdict for section in sections if section.verdict]
+    show(f"Variables that differ: {', '.join(verdicts)}" if verdicts else "No differences.")
+    for section in sections:
+        section.show(None if arguments.all else _MOST_ROWS)
+    return int(bool(verdicts))
+
+
+def _number(count: int, one: str, more: str = "") -> str:
+    return f"{count:,} {one if count == 1 else more or f'{one}s'}"
 
 
 def _tolerance(arguments: argparse.Namespace) -> float:
@@ -85,7 +110,7 @@ def _side(path: str, letter: str, values: bool) -> _Side:
     except ValueError as error:
         # Without the function's name, which the user did not call.
         raise ValueError(f"{letter}={path!r}: {re.sub(r'^get_model_[a-z]+[(][^)]*[)]: ', '', str(error))}") from None
-    return _Side(letter, f"network {name} of the zoo with {num_classes:,} classes", variables, None)
+    return _Side(letter, f"network {name} of the zoo with {_number(num_classes, 'class', 'classes')}", variables, None)
 
 
 def _published_classes(name: str) -> int:
@@ -112,34 +137,35 @@ def _zoo_variables(name: str, num_classes: int) -> dict[str, Kind]:
     return dict(sorted(found.items()))
 
 
-def _show_missing(one: _Side, other: _Side, everything: bool) -> bool:
-    """Shows what is in one side only, and tells whether that is a difference."""
+def _missing(one: _Side, other: _Side, everything: bool) -> Iterator[_Section]:
+    """What is in one side only."""
     names = [name for name in one.variables if name not in other.variables]
     slots = [] if everything else [name for name in names if is_slot(name, one.variables)]
     steps = [name for name in names if name == "global_step" and other.is_network and not everything]
     listed = [name for name in names if name not in {*slots, *steps}]
     if listed:
-        show(f"Only in {one.letter}: {len(listed):,} variables")
         kinds = [one.variables[name] for name in listed]
-        rows = zip(listed, kinds, strict=True)
-        show_table([[name, str(list(kind.shape)), kind.dtype.name] for name, kind in rows])
-    counted = [f"{len(slots):,} optimizer slots"] * bool(slots) + ["global_step"] * bool(steps)
+        rows = [(name, str(list(kind.shape)), kind.dtype.name) for name, kind in zip(listed, kinds, strict=True)]
+        title = f"Only in {one.letter}: {_number(len(listed), 'variable')}"
+        yield _Section(title, rows, verdict=f"{len(listed):,} only in {one.letter}")
+    number = _number(len(slots), "optimizer slot")
+    counted = [number] * bool(slots) + ["global_step"] * bool(steps)
     if counted:
         why = ", which a network has not" if other.is_network else ""
-        show(f"Only in {one.letter}{' as well' if listed else ''}: {' and '.join(counted)}{why} (--all lists them)")
-    return bool(listed or (slots and not other.is_network))
+        title = f"Only in {one.letter}{' as well' if listed else ''}: {' and '.join(counted)}{why} (--all lists them)"
+        verdict = f"{number} only in {one.letter}" if slots and not other.is_network else ""
+        yield _Section(title, verdict=verdict)
 
 
-def _show_pairs(title: str, names: Sequence[str], a: _Side, b: _Side, value: Callable[[Kind], str]) -> bool:
+def _pairs(what: str, names: Sequence[str], a: _Side, b: _Side, value: Callable[[Kind], str]) -> Iterator[_Section]:
     rows = [(name, value(a.variables[name]), value(b.variables[name])) for name in names]
     rows = [row for row in rows if row[1] != row[2]]
     if rows:
-        show(f"{title}: {len(rows):,} variables")
-        show_table([("variable", "A", "B"), *rows])
-    return bool(rows)
+        title = f"Other {what}s: {_number(len(rows), 'variable')}"
+        yield _Section(title, rows, ("variable", "A", "B"), f"{len(rows):,} in {what}")
 
 
-def _show_values(names: Sequence[str], a: Checkpoint, b: Checkpoint, tolerance: float) -> bool:
+def _values(names: Sequence[str], a: Checkpoint, b: Checkpoint, tolerance: float) -> _Section:
     changes: dict[str, _Change] = {}
     compared = 0
     for name in names:
@@ -150,12 +176,13 @@ def _show_values(names: Sequence[str], a: Checkpoint, b: Checkpoint, tolerance: 
             if change.distance > tolerance:
                 changes[name] = change
     limit = f"by more than {tolerance:g}" if tolerance else "at all"
-    show(f"Values that differ {limit}: {len(changes):,} of {compared:,} variables")
-    if changes:
-        ordered = sorted(changes.items(), key=lambda item: (-item[1].distance, item[0]))
-        rows = [(name, f"{change.distance:.6g}", change.in_a, change.in_b) for name, change in ordered]
-        show_table([("variable", "largest difference", "A there", "B there"), *rows])
-    return bool(changes)
+    ordered = sorted(changes.items(), key=lambda item: (-item[1].distance, item[0]))
+    return _Section(
+        title=f"Values that differ {limit}: {len(changes):,} of {_number(compared, 'variable')}",
+        rows=[(name, f"{change.distance:.6g}", change.in_a, change.in_b) for name, change in ordered],
+        header=("variable", "largest difference", "A there", "B there"),
+        verdict=f"{len(changes):,} in values" if changes else "",
+    )
 
 
 def _largest_change(a: np.ndarray, b: np.ndarray, numeric: bool) -> _Change:

@@ -9,7 +9,7 @@ from typing import Any
 
 from moxing.cli.command import runner
 from moxing.cli.output import show, show_table
-from moxing.framework.util.names import known_name
+from moxing.framework.util.names import known_name, nearest
 
 _EXAMPLE = """
 examples:
@@ -37,6 +37,19 @@ def add_commands(commands: Any) -> None:
     show.add_argument("--num_classes", type=int, metavar="N", help="number of classes (the published one)")
     show.add_argument("--training", action="store_true", help="as it trains: with auxiliary heads")
     show.set_defaults(function=runner("moxing zoo show", _show, {}))
+    actions.choices = _Commands(actions.choices)
+
+
+class _Commands(dict[str, argparse.ArgumentParser]):
+    """The commands by their names, in which argparse looks a word up; an unknown one gets an error that helps."""
+
+    def __contains__(self, word: object) -> bool:
+        if super().__contains__(word):
+            return True
+        near = nearest(str(word), list(_figures()), 1)
+        hint = f"did you mean `moxing zoo show {near[0]}`? " if near else ""
+        everything = "`moxing zoo` lists all networks, `moxing zoo show NAME` the layers of one."
+        raise argparse.ArgumentError(None, f"unknown command {word!r}: {hint}{everything}")
 
 
 def _figures() -> dict[str, dict[str, Any]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import re
+import traceback
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -108,6 +110,28 @@ def test_the_pattern_works_in_the_scope_of_a_user():
         pattern = get_model_meta("inception_v1").default_logits_pattern
         hit = [variable.op.name for variable in tf.global_variables() if re.search(pattern, variable.op.name)]
         assert [name.rpartition("/")[2] for name in hit] == ["weights", "biases"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("RESNET50", "mox.NetworkKeys has no RESNET50; did you mean RESNET_V1_50 or "),
+        ("vgg16", "mox.NetworkKeys has no vgg16; did you mean VGG_16 or "),
+        ("QQQ", "mox.NetworkKeys has no QQQ; `moxing zoo` lists all networks."),
+    ],
+)
+def test_an_unknown_key(name, message):
+    with pytest.raises(AttributeError, match=re.escape(message)) as caught:
+        getattr(mox.NetworkKeys, name)
+    # Python adds its own suggestion to the traceback if it finds the object.
+    assert "".join(traceback.format_exception(caught.value)).count("id you mean") == message.count("did you mean")
+
+
+def test_the_keys_are_still_an_enumeration():
+    assert mox.NetworkKeys.LENET is mox.NetworkKeys["LENET"] is mox.NetworkKeys("lenet")
+    assert copy.deepcopy(mox.NetworkKeys.LENET) is mox.NetworkKeys.LENET
+    assert getattr(mox.NetworkKeys, "RESNET50", None) is None
+    assert not hasattr(mox.NetworkKeys, "_not_there") and not hasattr(mox.NetworkKeys, "__not_there__")
 
 
 def test_unknown():

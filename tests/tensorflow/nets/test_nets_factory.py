@@ -85,7 +85,11 @@ def convolution_formats(graph):
         ({"zz": 1, "aa": 1}, "get_model_fn('lenet', ...) has no argument aa, zz; the options of this network: "),
         ({"name": "resnet_v1_50", "units": (1,)}, "get_model_fn('resnet_v1_50', ...) has no argument units; the "
             "options of this network: output_stride, global_pool, spatial_squeeze."),
-        ({"name": "resnet_v1_50", "is_training": True}, "has no argument is_training"),
+        ({"name": "resnet_v1_50", "is_training": True}, "has no argument is_training; the options"),
+        ({"name": "resnet_v1_50", "outputstride": 8}, "get_model_fn('resnet_v1_50', ...) has no argument outputstride "
+            "(did you mean output_stride?); the options of this network: output_stride, global_pool, "),
+        ({"zz": 1, "dropout": 0.5}, "has no argument dropout (did you mean dropout_keep_prob?), zz; the options"),
+        ({"weigth_decay": 1e-4}, "has no argument weigth_decay (did you mean weight_decay?); the options"),
     ],
 )  # fmt: skip
 def test_a_wrong_argument_is_named_before_anything_is_built(graph, changes, message):

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 import importlib
-from enum import StrEnum
+from enum import EnumType, StrEnum
+from typing import TYPE_CHECKING, Any
 
+from moxing.framework.util.names import nearest
 from moxing.tensorflow.nets.network import Network
 
 
-class NetworkKeys(StrEnum):
+class _NearestNames(EnumType):
+    """Tells the nearest names when an unknown one is asked for."""
+
+    if not TYPE_CHECKING:  # a type checker would take every name for a known one
+
+        def __getattr__(cls, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            if name in cls.__members__:  # Python 3.11 may look for them here
+                return cls.__members__[name]
+            near = nearest(name, list(cls.__members__))
+            hint = f"did you mean {' or '.join(near)}?" if near else "`moxing zoo` lists all networks."
+            # Without `obj` Python does not add a suggestion of its own.
+            raise AttributeError(f"mox.{cls.__name__} has no {name}; {hint}", name=name)
+
+
+class NetworkKeys(StrEnum, metaclass=_NearestNames):
     """The names that `mox.get_model_fn` knows.
 
     Example:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.util.names import known_mode, known_name
+from moxing.framework.util.names import known_mode, known_name, nearest
 from moxing.tensorflow.nets.catalogue import NetworkKeys, network
 from moxing.tensorflow.nets.images import DEFAULT_PREPROCESSING, check_built, prepared, sized
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.network import Network
-from moxing.tensorflow.nets.precision import computing_dtype, has_gpu
+from moxing.tensorflow.nets.precision import HALF, computing_dtype, has_gpu
 
 __all__ = ["ModelMeta", "NetworkKeys", "get_model_fn", "get_model_meta"]
 
@@ -182,7 +182,7 @@ def _whole(argument: str, value: Any, of_what: str) -> int | None:
 
 def _exported_dtype(asked: tf.DType) -> tf.DType:
     # A server may run on a CPU, whatever the model was trained on.
-    return tf.float32 if asked.is_floating and asked.size < 4 else asked
+    return tf.float32 if asked in HALF else asked
 
 
 def network_key(function: str, name: str) -> NetworkKeys:
@@ -216,7 +216,11 @@ def _check_options(key: NetworkKeys, found: Network, given: Mapping[str, Any]) -
     known = options_of(found)
     unknown = sorted(set(given) - set(known))
     if unknown:
+        parameters = inspect.signature(get_model_fn).parameters.values()
+        general = [parameter.name for parameter in parameters if parameter.default is not parameter.empty]
+        near = {name: nearest(name, [*known, *general], 1) for name in unknown}
+        named = [f"{name} (did you mean {near[name][0]}?)" if near[name] else name for name in unknown]
         raise TypeError(
-            f"get_model_fn({key.value!r}, ...) has no argument {', '.join(unknown)}; "
+            f"get_model_fn({key.value!r}, ...) has no argument {', '.join(named)}; "
             f"the options of this network: {', '.join(known) or 'none'}."
         )
