@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import built, channels_first, check_it_learns, check_too_small, dependent_on_classes, shapes
 
 from moxing.tensorflow.nets.cifarnet import NETWORKS, locally_normalised
 from moxing.tensorflow.nets.layers import Layers
@@ -14,13 +13,8 @@ from moxing.tensorflow.nets.layers import Layers
 NETWORK = NETWORKS["cifarnet"]
 
 
-def build(shape=(2, 32, 32, 3), num_classes=10, training=False, data_format="NHWC", weight_decay=0.0, **options):
-    net = Layers(training=training, data_format=data_format, weight_decay=weight_decay)
-    return net, NETWORK.architecture(net, tf.placeholder(tf.float32, shape), num_classes, **options)
-
-
-def shapes():
-    return {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+def build(shape=(2, 32, 32, 3), **options):
+    return built(NETWORK.architecture, shape, **options)
 
 
 def test_local_response_normalisation():
@@ -35,14 +29,7 @@ def test_local_response_normalisation():
 
 
 def test_only_the_last_layer_depends_on_the_classes():
-    found = []
-    for classes in (10, 7):
-        with tf.Graph().as_default():
-            build(num_classes=classes, training=True)
-            found.append(shapes())
-    ten, seven = found
-    differing = {variable for variable in ten if ten[variable] != seven[variable]}
-    assert differing == {variable for variable in ten if re.search(NETWORK.logits_pattern, variable)}
+    differing = dependent_on_classes(build, NETWORK.logits_pattern)
     assert differing == {"CifarNet/logits/weights", "CifarNet/logits/biases"}
 
 
@@ -59,8 +46,7 @@ def test_smallest():
     with tf.Graph().as_default():
         build((1, NETWORK.smallest, NETWORK.smallest, 3), training=True)
         assert shapes()["CifarNet/fc3/weights"] == [64, 384]
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="Negative dimension size"):
-        build((1, NETWORK.smallest - 1, NETWORK.smallest, 3))
+    check_too_small(build, (1, NETWORK.smallest - 1, NETWORK.smallest, 3))
 
 
 def test_features():
@@ -73,13 +59,7 @@ def test_features():
 
 
 def test_channels_first():
-    found = []
-    for data_format, shape in (("NHWC", (2, 32, 24, 3)), ("NCHW", (2, 3, 32, 24))):
-        with tf.Graph().as_default():
-            net, logits = build(shape, training=True, data_format=data_format)
-            assert logits.shape.as_list() == [2, 10]
-            found.append(shapes())
-    assert found[0] == found[1]
+    net = channels_first(build, (2, 32, 24, 3))
     assert net.end_points["pool2"].shape.as_list() == [2, 64, 8, 6]
 
 
@@ -117,17 +97,11 @@ def test_bad_dropout():
 
 
 def test_it_learns():
-    generator = np.random.default_rng(0)
-    images, labels = generator.normal(size=[32, 12, 12, 3]), generator.integers(4, size=32)
-    images[np.arange(32), labels * 3] += 3  # a bright row, which the label counts
-    with tf.Graph().as_default(), tf.Session() as session:
-        tf.set_random_seed(0)
-        net = Layers(training=True)
-        logits = NETWORK.architecture(net, tf.constant(images, tf.float32), 4)
-        loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
-        step = tf.train.MomentumOptimizer(0.02, 0.9).minimize(loss)
-        session.run(tf.global_variables_initializer())
-        for _ in range(80):
-            session.run(step)
-        assert session.run(loss) < 0.3
-        np.testing.assert_allclose(session.run(net.end_points["Predictions"]).sum(1), 1, rtol=1e-5)
+    check_it_learns(
+        NETWORK.architecture,
+        channels=3,
+        brightness=3,
+        optimizer=tf.train.MomentumOptimizer(0.02, 0.9),
+        steps=80,
+        loss_below=0.3,
+    )

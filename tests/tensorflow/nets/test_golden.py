@@ -1,20 +1,14 @@
 """Every network that TF-Slim published, against its variables, end points and logits; and NCHW against NHWC."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
+import golden_values
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import shapes
 
 import moxing.tensorflow as mox
 from moxing.tensorflow.nets.catalogue import NetworkKeys, network
 from moxing.tensorflow.nets.layers import Layers
-
-_spec = importlib.util.spec_from_file_location("golden_values", Path(__file__).with_name("golden_values.py"))
-golden_values = sys.modules.setdefault("golden_values", importlib.util.module_from_spec(_spec))
-_spec.loader.exec_module(golden_values)
 
 
 @pytest.mark.parametrize("name", golden_values.NAMES)
@@ -24,8 +18,7 @@ def test_is_the_published_network(name):
         images = golden_values.image_of(reference["image_size"], reference["channels"])
         model = mox.get_model_fn(name, mox.ModeKeys.EVAL, reference["num_classes"], preprocess_fn=None)
         logits, end_points = model(tf.constant(images))
-        variables = {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
-        assert variables == dict(map(tuple, reference["variables"]))
+        assert shapes() == dict(map(tuple, reference["variables"]))
         assert sorted(variable.op.name for variable in tf.trainable_variables()) == sorted(reference["trainable"])
         assert sorted(end_points) == sorted(reference["end_points"])
         assert logits.shape.as_list() == [1, reference["num_classes"]]

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
-import re
-import sys
-from pathlib import Path
+from functools import partial
 
+import golden_values
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import built_with_shapes, differing_shapes
 
 from moxing.tensorflow.nets.inception_v2 import NETWORKS
-from moxing.tensorflow.nets.layers import Layers
-
-_spec = importlib.util.spec_from_file_location("golden_values", Path(__file__).with_name("golden_values.py"))
-golden_values = sys.modules.setdefault("golden_values", importlib.util.module_from_spec(_spec))
-_spec.loader.exec_module(golden_values)
 
 NETWORK = NETWORKS["inception_v2"]
 
 
-def build(shape, num_classes: int | None = 10, training=False, data_format="NHWC", **options):
-    """Layers, output and the shapes of the variables, in the default graph."""
-    net = Layers(training, data_format, weight_decay=0.1)
-    y = NETWORK.architecture(net, tf.placeholder(tf.float32, shape, name="images"), num_classes, **options)
-    return net, y, {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+build = partial(built_with_shapes, NETWORK.architecture)
 
 
 def test_computes_what_tf_slim_computes():
@@ -58,10 +48,7 @@ def test_nchw_has_the_variables_and_shapes_of_nhwc_and_the_pattern_finds_the_log
         assert net.end_points["Conv2d_1a_7x7"].shape == [2, 64, 48, 32]
         assert net.end_points["Mixed_5c"].shape == [2, 1024, 3, 2]
         assert logits.shape == [2, 7]
-    assert first.keys() == second.keys()
-    changed = {name for name in first if first[name] != second[name]}
-    assert changed == {name for name in first if re.search(NETWORK.logits_pattern, name)}
-    assert len(changed) == 2
+    assert len(differing_shapes(first, second, NETWORK.logits_pattern)) == 2
 
 
 def test_features_of_an_image_of_unknown_size_and_one_channel():

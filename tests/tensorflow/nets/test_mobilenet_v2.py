@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import (
+    any_size,
+    built_with_shapes,
+    check_one_row_of_logits,
+    differing_shapes,
+    shapes_of,
+    strided_and_dense,
+)
 
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.mobilenet_v2 import NETWORKS, mobilenet_v2, rounded
 
 
-def build(
-    name: str, shape: list[int | None], num_classes: int | None = 10, data_format="NHWC", training=False, **options
-):
-    """Layers, output and the shapes of the variables, in the default graph."""
-    net = Layers(training, data_format, weight_decay=0.1)
-    y = NETWORKS[name].architecture(net, tf.placeholder(tf.float32, shape), num_classes, **options)
-    return net, y, {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+def build(name, shape, num_classes=10, **options):
+    return built_with_shapes(NETWORKS[name].architecture, shape, num_classes, **options)
 
 
 # TF-Slim's table of published MobileNets: millions of parameters. They are those of 1,001 classes without the ones of
@@ -35,16 +39,11 @@ def test_as_many_parameters_as_published(name, millions):
 
 
 def test_the_pattern_is_for_what_depends_on_the_classes_training_or_not():
-    shapes = []
-    for num_classes, training in ((10, False), (7, True)):
-        with tf.Graph().as_default():
-            shapes.append(build("mobilenet_v2_035", [2, 32, 32, 3], num_classes, training=training)[2])
-    assert shapes[0].keys() == shapes[1].keys()
-    changed = {name for name in shapes[0] if shapes[0][name] != shapes[1][name]}
+    network, small = NETWORKS["mobilenet_v2_035"], partial(build, "mobilenet_v2_035", [2, 32, 32, 3])
+    ten, seven = shapes_of(small, 10, training=False), shapes_of(small, 7, training=True)
+    changed = differing_shapes(ten, seven, network.logits_pattern)
     assert changed == {"MobilenetV2/Logits/Conv2d_1c_1x1/weights", "MobilenetV2/Logits/Conv2d_1c_1x1/biases"}
-    network = NETWORKS["mobilenet_v2_035"]
-    assert changed == {name for name in shapes[0] if re.search(network.logits_pattern, name)}
-    assert all(name.startswith(network.scope + "/") for name in shapes[0])
+    assert all(name.startswith(network.scope + "/") for name in ten)
 
 
 def test_training_updates_every_average_and_decays_all_but_depthwise_weights():
@@ -72,18 +71,13 @@ def test_features_and_the_depth_of_the_last_convolution(options, depth):
         assert "Logits" not in net.end_points and not any("Logits" in name for name in variables)
 
 
-@pytest.mark.parametrize(
-    ("side", "training"), [((1, 1), True), ((1, 1), False), ((33, 50), True), ((256, 320), False), ((None, None), True)]
-)
+@any_size
 def test_any_size_gives_one_row_of_logits(side, training):
-    with tf.Graph().as_default():
-        net, logits, _ = build("mobilenet_v2_035", [2, *side, 3], training=training)
-        assert logits.shape.as_list() == [2, 10] == net.end_points["Predictions"].shape.as_list()
+    check_one_row_of_logits(partial(build, "mobilenet_v2_035"), side, training)
 
 
 def test_nchw_has_the_same_variables():
-    with tf.Graph().as_default():
-        expected = build("mobilenet_v2_035", [2, 64, 96, 3], training=True)[2]
+    expected = shapes_of(build, "mobilenet_v2_035", [2, 64, 96, 3], training=True)
     with tf.Graph().as_default():
         net, logits, variables = build(
             "mobilenet_v2_035", [2, 3, 64, 96], data_format="NCHW", training=True, spatial_squeeze=False
@@ -104,19 +98,13 @@ def test_a_block_adds_its_input_where_the_shape_stays():
 
 
 def test_output_stride_gives_the_same_features_more_densely():
-    # An odd number of pixels at every stride, so that SAME looks at the same ones in both.
-    images = np.random.default_rng(2).uniform(-1, 1, (1, 65, 65, 3)).astype("float32")
-    with tf.Graph().as_default(), tf.variable_scope("", reuse=tf.AUTO_REUSE), tf.Session() as session:
-        features = []
-        for output_stride in (None, 8):
-            net = Layers(training=False)
-            mobilenet_v2(net, tf.constant(images), None, depth_multiplier=0.1, output_stride=output_stride)
-            features.append(net.end_points["layer_19"])
-        assert [x.shape.as_list()[1:3] for x in features] == [[3, 3], [9, 9]]
-        session.run(tf.global_variables_initializer())
-        strided, dense = session.run(features)
-        assert np.abs(strided).max() > 0
-        np.testing.assert_allclose(dense[:, ::4, ::4], strided, atol=1e-4 * np.abs(strided).max())
+    def features(images, output_stride):
+        net = Layers(training=False)
+        mobilenet_v2(net, images, None, depth_multiplier=0.1, output_stride=output_stride)
+        return net.end_points["layer_19"]
+
+    strided, dense = strided_and_dense(features, output_stride=8)
+    np.testing.assert_allclose(dense, strided, atol=1e-4 * np.abs(strided).max())
 
 
 def test_rounded():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import shapes
 
 from moxing.tensorflow.nets import nasnet, nasnet_cells, pnasnet
 from moxing.tensorflow.nets.batch_norm import BatchNorm
@@ -39,10 +40,6 @@ def values(tensors, feed=None):
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         return session.run(tensors, feed)
-
-
-def shapes() -> dict[str, list[int]]:
-    return {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
 
 
 @pytest.mark.parametrize("size", [4, 5])

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import (
+    built,
+    channels_first,
+    check_every_variable_learns,
+    dependent_on_classes,
+    run,
+    shapes,
+    strided_and_dense,
+)
 
 from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.resnet_v1 import NETWORKS, Unit, blocks_of, resnet_v1
@@ -15,20 +23,8 @@ from moxing.tensorflow.nets.resnet_v1 import NETWORKS, Unit, blocks_of, resnet_v
 short = partial(resnet_v1, name="short", units=(2, 1, 1, 1))
 
 
-def build(shape, num_classes=10, training=False, data_format="NHWC", architecture=short, **options):
-    net = Layers(training=training, data_format=data_format)
-    return net, architecture(net, tf.placeholder(tf.float32, shape, name="images"), num_classes, **options)
-
-
-def shapes():
-    return {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
-
-
-def run(fetches, shape):
-    images = np.random.default_rng(0).uniform(-1, 1, shape)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, {"images:0": images})
+def build(shape, num_classes=10, architecture=short, **options):
+    return built(architecture, shape, num_classes, **options)
 
 
 def test_blocks_end_with_their_stride():
@@ -60,17 +56,10 @@ def test_wrong_output_stride(output_stride):
 
 @pytest.mark.parametrize("output_stride", [4, 16])
 def test_dense_features_contain_the_strided_ones(output_stride):
-    with tf.Graph().as_default():
-        images = tf.constant(np.random.default_rng(1).uniform(-1, 1, (1, 65, 65, 3)), tf.float32)
-        strided = short(Layers(training=False), images, None, global_pool=False)
-        tf.get_variable_scope().reuse_variables()
-        dense = short(Layers(training=False), images, None, global_pool=False, output_stride=output_stride)
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            expected, found = session.run([strided, dense])
-    step = 32 // output_stride
-    assert expected.shape == (1, 3, 3, 2048)
-    np.testing.assert_allclose(found[:, ::step, ::step], expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+    features = partial(short, Layers(training=False), num_classes=None, global_pool=False)
+    strided, dense = strided_and_dense(features, output_stride)
+    assert strided.shape == (1, 3, 3, 2048)
+    np.testing.assert_allclose(dense, strided, rtol=1e-3, atol=1e-3 * np.abs(strided).max())
 
 
 # 25,557,032 is what torchvision states for ResNet-50 with 1,000 classes (`num_params` of ResNet50_Weights).
@@ -107,34 +96,14 @@ def test_sizes_unknown_before_the_run(size):
 
 
 def test_channels_first():
-    with tf.Graph().as_default():
-        build((2, 64, 96, 3), training=True)
-        channels_last = shapes()
-    with tf.Graph().as_default():
-        net, logits = build((2, 3, 64, 96), training=True, data_format="NCHW")
-        assert shapes() == channels_last
-        assert net.end_points["short/block4"].shape.as_list() == [2, 2048, 2, 3]
-        assert logits.shape.as_list() == [2, 10]
+    net = channels_first(build, (2, 64, 96, 3))
+    assert net.end_points["short/block4"].shape.as_list() == [2, 2048, 2, 3]
 
 
 def test_logits_pattern_hits_what_depends_on_the_classes():
-    found = []
-    for classes in (10, 7):
-        with tf.Graph().as_default():
-            build((2, 32, 32, 3), classes, training=True)
-            found.append(shapes())
-    differing = {name for name in found[0] if found[0][name] != found[1][name]}
+    differing = dependent_on_classes(build, NETWORKS["resnet_v1_50"].logits_pattern, (2, 32, 32, 3))
     assert differing == {"short/logits/weights", "short/logits/biases"}
-    assert differing == {name for name in found[0] if re.search(NETWORKS["resnet_v1_50"].logits_pattern, name)}
 
 
 def test_every_variable_learns():
-    with tf.Graph().as_default():
-        _, logits = build((4, 32, 32, 3), training=True)
-        loss = tf.losses.sparse_softmax_cross_entropy([0, 1, 2, 3], logits)
-        gradients = tf.gradients(loss, tf.trainable_variables())
-        assert None not in gradients
-        assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 2 * sum("gamma" in name for name in shapes())
-        values = run(gradients, (4, 32, 32, 3))
-    assert all(np.isfinite(value).all() for value in values)
-    assert sum(np.abs(value).max() > 0 for value in values) == len(values)
+    check_every_variable_learns(build, (4, 32, 32, 3))

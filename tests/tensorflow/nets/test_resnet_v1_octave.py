@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import built, check_every_variable_learns, differing_shapes, shapes, shapes_of
 
 from moxing.tensorflow.nets.layers import Layers, Style
 from moxing.tensorflow.nets.resnet_v1_octave import NETWORKS, Octave, octave_conv
@@ -14,14 +15,8 @@ from moxing.tensorflow.nets.resnet_v1_octave import NETWORKS, Octave, octave_con
 NAME = "resnet_v1_50_oct"
 
 
-def build(shape, num_classes=10, training=False, data_format="NHWC", **options):
-    net = Layers(training=training, data_format=data_format)
-    images = tf.placeholder(tf.float32, shape, name="images")
-    return net, NETWORKS[NAME].architecture(net, images, num_classes, **options)
-
-
-def shapes():
-    return {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+def build(shape, num_classes=10, **options):
+    return built(NETWORKS[NAME].architecture, shape, num_classes, **options)
 
 
 def end_shape(net, name):
@@ -133,9 +128,7 @@ def test_logits_of_every_place():
 
 
 def test_channels_first_and_logits_pattern():
-    with tf.Graph().as_default():
-        build((2, 75, 96, 3), training=True)
-        ten = shapes()
+    ten = shapes_of(build, (2, 75, 96, 3), training=True)
     with tf.Graph().as_default():
         net, logits = build((2, 3, 75, 96), 7, training=True, data_format="NCHW")
         seven = shapes()
@@ -143,21 +136,9 @@ def test_channels_first_and_logits_pattern():
         assert end_shape(net, "block1/low") == [2, 64, 10, 12]
         assert end_shape(net, "block4") == [2, 2048, 3, 3]
         assert logits.shape.as_list() == [2, 7]
-    differing = {name for name in ten if ten[name] != seven[name]}
-    assert list(ten) == list(seven)
+    differing = differing_shapes(ten, seven, NETWORKS[NAME].logits_pattern)
     assert differing == {f"{NAME}/logits/weights", f"{NAME}/logits/biases"}
-    assert differing == {name for name in ten if re.search(NETWORKS[NAME].logits_pattern, name)}
 
 
 def test_every_variable_learns():
-    with tf.Graph().as_default():
-        _, logits = build((4, 64, 64, 3), training=True)
-        loss = tf.losses.sparse_softmax_cross_entropy([0, 1, 2, 3], logits)
-        gradients = tf.gradients(loss, tf.trainable_variables())
-        assert None not in gradients
-        assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 2 * sum("gamma" in name for name in shapes())
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            images = np.random.default_rng(0).uniform(-1, 1, (4, 64, 64, 3))
-            values = session.run(gradients, {"images:0": images})
-    assert all(np.isfinite(value).all() and np.abs(value).max() > 0 for value in values)
+    check_every_variable_learns(build, (4, 64, 64, 3))

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from functools import partial
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import built, channels_first, check_every_variable_learns, dependent_on_classes, run, shapes
 
-from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.resnet_v1_small import NETWORKS, resnet_v1_cifar, resnet_v1_imagenet
 
 
-def build(name, shape, num_classes=10, training=False, data_format="NHWC", **options):
-    net = Layers(training=training, data_format=data_format)
-    images = tf.placeholder(tf.float32, shape, name="images")
-    return net, NETWORKS[name].architecture(net, images, num_classes, **options)
-
-
-def shapes():
-    return {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
-
-
-def run(fetches, shape):
-    images = np.random.default_rng(0).uniform(-1, 1, shape)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, {"images:0": images})
+def build(name, shape, num_classes=10, **options):
+    return built(NETWORKS[name].architecture, shape, num_classes, **options)
 
 
 # ResNet-18: torchvision states 11,689,512 with 1,000 classes (`num_params` of ResNet18_Weights). ResNet-20 and -110:
@@ -111,36 +98,16 @@ def test_logits_of_every_place():
 
 @pytest.mark.parametrize(("name", "last"), [("resnet_v1_18", [2, 512, 1, 2]), ("resnet_v1_20", [2, 64, 8, 16])])
 def test_channels_first(name, last):
-    with tf.Graph().as_default():
-        build(name, (2, 32, 64, 3), training=True)
-        channels_last = shapes()
-    with tf.Graph().as_default():
-        net, logits = build(name, (2, 3, 32, 64), training=True, data_format="NCHW")
-        assert shapes() == channels_last
-        assert net.end_points[f"{name}/block{4 if last[1] == 512 else 3}"].shape.as_list() == last
-        assert logits.shape.as_list() == [2, 10]
+    net = channels_first(partial(build, name), (2, 32, 64, 3))
+    assert net.end_points[f"{name}/block{4 if last[1] == 512 else 3}"].shape.as_list() == last
 
 
 @pytest.mark.parametrize("name", ["resnet_v1_18", "resnet_v1_20"])
 def test_logits_pattern_hits_what_depends_on_the_classes(name):
-    found = []
-    for classes in (10, 7):
-        with tf.Graph().as_default():
-            build(name, (2, 32, 32, 3), classes, training=True)
-            found.append(shapes())
-    differing = {key for key in found[0] if found[0][key] != found[1][key]}
+    differing = dependent_on_classes(partial(build, name), NETWORKS[name].logits_pattern, (2, 32, 32, 3))
     assert differing == {f"{name}/logits/weights", f"{name}/logits/biases"}
-    assert differing == {key for key in found[0] if re.search(NETWORKS[name].logits_pattern, key)}
 
 
 @pytest.mark.parametrize(("architecture", "units"), [(resnet_v1_imagenet, (1, 1, 1, 1)), (resnet_v1_cifar, (1, 1, 1))])
 def test_every_variable_learns(architecture, units):
-    with tf.Graph().as_default():
-        images = tf.placeholder(tf.float32, (4, 32, 32, 3), name="images")
-        logits = architecture(Layers(training=True), images, 10, name="short", units=units)
-        loss = tf.losses.sparse_softmax_cross_entropy([0, 1, 2, 3], logits)
-        gradients = tf.gradients(loss, tf.trainable_variables())
-        assert None not in gradients
-        assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 2 * sum("gamma" in name for name in shapes())
-        values = run(gradients, (4, 32, 32, 3))
-    assert all(np.isfinite(value).all() and np.abs(value).max() > 0 for value in values)
+    check_every_variable_learns(partial(built, partial(architecture, name="short", units=units)), (4, 32, 32, 3))

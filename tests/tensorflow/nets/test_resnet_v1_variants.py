@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import built, check_features_of_unknown_sizes, differing_shapes, shapes, shapes_of
 
-from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.resnet_v1_variants import NETWORKS
 
 
-def build(name, shape, num_classes=10, training=False, data_format="NHWC", **options):
-    net = Layers(training=training, data_format=data_format)
-    images = tf.placeholder(tf.float32, shape, name="images")
-    return net, NETWORKS[name].architecture(net, images, num_classes, **options)
-
-
-def shapes():
-    return {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+def build(name, shape, num_classes=10, **options):
+    return built(NETWORKS[name].architecture, shape, num_classes, **options)
 
 
 def initial_values(pattern):
@@ -145,26 +140,16 @@ def test_options_of_one_are_no_options_of_the_other():
 @pytest.mark.parametrize("name", sorted(NETWORKS))
 def test_features_and_unknown_sizes(name):
     assert NETWORKS[name].smallest == 1
-    with tf.Graph().as_default():
-        _, features = build(name, (None, None, None, 3), None)
-        assert features.shape.as_list() == [None, 1, 1, 2048]
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            for size in (1, 19):
-                assert session.run(features, {"images:0": np.ones((1, size, size, 3))}).shape == (1, 1, 1, 2048)
+    check_features_of_unknown_sizes(partial(build, name), sizes=(1, 19))
 
 
 @pytest.mark.parametrize("name", sorted(NETWORKS))
 def test_channels_first_and_logits_pattern(name):
-    with tf.Graph().as_default():
-        build(name, (2, 64, 96, 3), training=True)
-        ten = shapes()
+    ten = shapes_of(build, name, (2, 64, 96, 3), training=True)
     with tf.Graph().as_default():
         net, logits = build(name, (2, 3, 64, 96), 7, training=True, data_format="NCHW")
         seven = shapes()
         assert net.end_points[f"{name}/block4"].shape.as_list() == [2, 2048, 2, 3]
         assert logits.shape.as_list() == [2, 7]
-    differing = {key for key in ten if ten[key] != seven[key]}
-    assert list(ten) == list(seven)
+    differing = differing_shapes(ten, seven, NETWORKS[name].logits_pattern)
     assert differing == {f"{name}/logits/weights", f"{name}/logits/biases"}
-    assert differing == {key for key in ten if re.search(NETWORKS[name].logits_pattern, key)}

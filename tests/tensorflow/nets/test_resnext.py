@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import (
+    built,
+    check_every_variable_learns,
+    check_features_of_unknown_sizes,
+    differing_shapes,
+    shapes,
+    shapes_of,
+    strided_and_dense,
+)
 
 from moxing.tensorflow.nets.batch_norm import BatchNorm
 from moxing.tensorflow.nets.layers import Layers, Style
@@ -17,22 +25,9 @@ from moxing.tensorflow.nets.resnext import NETWORKS, form_b, form_c, resnext
 FORMS = {"b": form_b, "c": form_c}
 
 
-def build(form, shape, num_classes=10, training=False, data_format="NHWC", units=(1, 1, 1, 1), **options):
-    net = Layers(training=training, data_format=data_format)
-    images = tf.placeholder(tf.float32, shape, name="images")
+def build(form, shape, num_classes=10, units=(1, 1, 1, 1), **options):
     short = partial(resnext, name="short", units=units, grouped=FORMS[form])
-    return net, short(net, images, num_classes, **options)
-
-
-def shapes():
-    return {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
-
-
-def run(fetches, shape):
-    images = np.random.default_rng(0).uniform(-1, 1, shape)
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, {"images:0": images})
+    return built(short, shape, num_classes, **options)
 
 
 # torchvision states these for 1,000 classes (`num_params` of ResNeXt50_32X4D_Weights), and 44,177,704 is its ResNet-101
@@ -54,11 +49,7 @@ def test_parameters(name, parameters):
 
 
 def test_variables_of_the_forms():
-    found = {}
-    for form in FORMS:
-        with tf.Graph().as_default():
-            build(form, (1, 32, 32, 3))
-            found[form] = shapes()
+    found = {form: shapes_of(build, form, (1, 32, 32, 3)) for form in FORMS}
     unit = "short/block1/unit_1/bottleneck/conv2"
     assert found["c"][f"{unit}/weights"] == [3, 3, 4, 128]
     assert [found["b"][f"{unit}/path_{path}/weights"] for path in range(1, 33)] == [[3, 3, 4, 4]] * 32
@@ -112,14 +103,7 @@ def test_both_forms_are_the_grouped_convolution(training, stride):
 
 @pytest.mark.parametrize("form", sorted(FORMS))
 def test_every_variable_learns(form):
-    with tf.Graph().as_default():
-        _, logits = build(form, (4, 32, 32, 3), training=True)
-        loss = tf.losses.sparse_softmax_cross_entropy([0, 1, 2, 3], logits)
-        gradients = tf.gradients(loss, tf.trainable_variables())
-        assert None not in gradients
-        assert len(tf.get_collection(tf.GraphKeys.UPDATE_OPS)) == 2 * sum("gamma" in name for name in shapes())
-        values = run(gradients, (4, 32, 32, 3))
-    assert all(np.isfinite(value).all() and np.abs(value).max() > 0 for value in values)
+    check_every_variable_learns(partial(build, form), (4, 32, 32, 3))
 
 
 def test_one_operation_where_no_gradient_is_taken_on_a_cpu():
@@ -136,20 +120,12 @@ def test_one_operation_where_no_gradient_is_taken_on_a_cpu():
 
 @pytest.mark.parametrize("training", [False, True])
 def test_dense_features_contain_the_strided_ones(training):
-    with tf.Graph().as_default():
-        images = tf.constant(np.random.default_rng(1).uniform(-1, 1, (1, 65, 65, 3)), tf.float32)
-        net = Layers(training=training)
-        arguments = {"name": "short", "units": (1, 1, 2, 1), "grouped": form_c, "global_pool": False}
-        strided = resnext(net, images, None, **arguments)
-        tf.get_variable_scope().reuse_variables()
-        dense = resnext(net, images, None, output_stride=8, **arguments)
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            expected, found = session.run([strided, dense])
-    assert expected.shape == (1, 3, 3, 2048)
-    assert found.shape == (1, 9, 9, 2048)
+    arguments = {"name": "short", "units": (1, 1, 2, 1), "grouped": form_c, "global_pool": False}
+    features = partial(resnext, Layers(training=training), num_classes=None, **arguments)
+    strided, dense = strided_and_dense(features, output_stride=8)
+    assert strided.shape == (1, 3, 3, 2048)
     if not training:  # a batch's own statistics depend on the number of its pixels
-        np.testing.assert_allclose(found[:, ::4, ::4], expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+        np.testing.assert_allclose(dense, strided, rtol=1e-3, atol=1e-3 * np.abs(strided).max())
 
 
 def test_wrong_output_stride():
@@ -168,26 +144,16 @@ def test_strides_stand_in_the_first_units():
 @pytest.mark.parametrize("form", sorted(FORMS))
 def test_features_and_unknown_sizes(form):
     assert {network.smallest for network in NETWORKS.values()} == {1}
-    with tf.Graph().as_default():
-        _, features = build(form, (None, None, None, 3), None)
-        assert features.shape.as_list() == [None, 1, 1, 2048]
-        with tf.Session() as session:
-            session.run(tf.global_variables_initializer())
-            for size in (1, 37):
-                assert session.run(features, {"images:0": np.ones((1, size, size, 3))}).shape == (1, 1, 1, 2048)
+    check_features_of_unknown_sizes(partial(build, form), sizes=(1, 37))
 
 
 @pytest.mark.parametrize("form", sorted(FORMS))
 def test_channels_first_and_logits_pattern(form):
-    with tf.Graph().as_default():
-        build(form, (2, 64, 96, 3), training=True)
-        ten = shapes()
+    ten = shapes_of(build, form, (2, 64, 96, 3), training=True)
     with tf.Graph().as_default():
         net, logits = build(form, (2, 3, 64, 96), 7, training=True, data_format="NCHW")
         seven = shapes()
         assert net.end_points["short/block4"].shape.as_list() == [2, 2048, 2, 3]
         assert logits.shape.as_list() == [2, 7]
-    differing = {name for name in ten if ten[name] != seven[name]}
-    assert list(ten) == list(seven)
+    differing = differing_shapes(ten, seven, NETWORKS["resnext_c_50"].logits_pattern)
     assert differing == {"short/logits/weights", "short/logits/biases"}
-    assert differing == {name for name in ten if re.search(NETWORKS["resnext_c_50"].logits_pattern, name)}

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import built, channels_first, check_too_small, dependent_on_classes, shapes
 
 from moxing.tensorflow.nets.layers import Layers, Style
 from moxing.tensorflow.nets.vgg import NETWORKS, classified
 
 
-def build(
-    name, shape=(2, 224, 224, 3), num_classes=10, training=False, data_format="NHWC", weight_decay=0.0, **options
-):
-    net = Layers(training=training, data_format=data_format, weight_decay=weight_decay)
-    images = tf.placeholder(tf.float32, shape)
-    return net, NETWORKS[name].architecture(net, images, num_classes, **options)
-
-
-def shapes():
-    return {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+def build(name, shape=(2, 224, 224, 3), **options):
+    return built(NETWORKS[name].architecture, shape, **options)
 
 
 # Parameters as torchvision states them (`num_params` of VGG11_BN_Weights, VGG16_BN_Weights and VGG19_BN_Weights, 1,000
@@ -50,14 +44,7 @@ def test_what_is_normalised():
 
 @pytest.mark.parametrize("name", sorted(NETWORKS))
 def test_only_the_last_layer_depends_on_the_classes(name):
-    found = []
-    for classes in (10, 7):
-        with tf.Graph().as_default():
-            build(name, num_classes=classes, training=True)
-            found.append(shapes())
-    ten, seven = found
-    differing = {variable for variable in ten if ten[variable] != seven[variable]}
-    assert differing == {variable for variable in ten if re.search(NETWORKS[name].logits_pattern, variable)}
+    differing = dependent_on_classes(partial(build, name), NETWORKS[name].logits_pattern)
     assert differing == {f"{name}/fc8/weights", f"{name}/fc8/biases"}
 
 
@@ -83,8 +70,7 @@ def test_smallest():
     smallest = NETWORKS["vgg_16"].smallest
     with tf.Graph().as_default():
         build("vgg_16", (1, smallest, smallest, 3), training=True)
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="Negative dimension size"):
-        build("vgg_16", (1, smallest - 1, smallest, 3))
+    check_too_small(partial(build, "vgg_16"), (1, smallest - 1, smallest, 3))
 
 
 def test_features():
@@ -99,13 +85,7 @@ def test_features():
 
 @pytest.mark.parametrize("name", ["vgg_a", "vgg_a_bn"])
 def test_channels_first(name):
-    found = []
-    for data_format, shape in (("NHWC", (2, 256, 256, 3)), ("NCHW", (2, 3, 256, 256))):
-        with tf.Graph().as_default():
-            net, logits = build(name, shape, training=True, data_format=data_format)
-            assert logits.shape.as_list() == [2, 10]
-            found.append(shapes())
-    assert found[0] == found[1]
+    net = channels_first(partial(build, name), (2, 256, 256, 3))
     assert net.end_points[f"{name}/pool5"].shape.as_list() == [2, 512, 8, 8]
 
 

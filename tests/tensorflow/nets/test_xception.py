@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import built_with_shapes, channels_first, differing_shapes, shapes_of
 
 from moxing.tensorflow.nets.layers import HE_INITIALIZER, Layers
 from moxing.tensorflow.nets.xception import NETWORKS, Block, xception
@@ -23,13 +25,8 @@ TINY = [
 ]
 
 
-def build(
-    name: str, shape: list[int | None], num_classes: int | None = 10, data_format="NHWC", training=False, **options
-):
-    """Layers, output and the shapes of the variables, in the default graph."""
-    net = Layers(training, data_format, weight_decay=0.1)
-    y = NETWORKS[name].architecture(net, tf.placeholder(tf.float32, shape), num_classes, **options)
-    return net, y, {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+def build(name, shape, num_classes=10, **options):
+    return built_with_shapes(NETWORKS[name].architecture, shape, num_classes, **options)
 
 
 def tiny(shape: list[int | None], num_classes: int | None = 5, **options):
@@ -106,14 +103,10 @@ def test_variables_of_the_checkpoints():
 
 
 def test_the_pattern_is_for_what_depends_on_the_classes_training_or_not():
-    shapes = []
-    for num_classes, training in ((10, False), (7, True)):
-        with tf.Graph().as_default():
-            shapes.append(build("xception_41", [2, 32, 32, 3], num_classes, training=training, blocks=TINY)[2])
-    assert shapes[0].keys() == shapes[1].keys()
-    changed = {name for name in shapes[0] if shapes[0][name] != shapes[1][name]}
+    small = partial(build, "xception_41", [2, 32, 32, 3], blocks=TINY)
+    ten, seven = shapes_of(small, 10, training=False), shapes_of(small, 7, training=True)
+    changed = differing_shapes(ten, seven, NETWORKS["xception_41"].logits_pattern)
     assert changed == {"xception_41/logits/weights", "xception_41/logits/biases"}
-    assert changed == {name for name in shapes[0] if re.search(NETWORKS["xception_41"].logits_pattern, name)}
 
 
 def test_the_published_size_and_end_points():
@@ -169,12 +162,8 @@ def test_any_size_gives_one_row_of_logits(side, training):
 
 
 def test_nchw_has_the_same_variables():
-    with tf.Graph().as_default():
-        expected = build("xception_41", [2, 64, 96, 3], training=True)[2]
-    with tf.Graph().as_default():
-        net, logits, variables = build("xception_41", [2, 3, 64, 96], data_format="NCHW", training=True)
-        assert variables == expected and logits.shape == [2, 10]
-        assert net.end_points["xception_41/exit_flow/block2"].shape == [2, 2048, 2, 3]
+    net = channels_first(partial(build, "xception_41"), (2, 64, 96, 3))
+    assert net.end_points["xception_41/exit_flow/block2"].shape == [2, 2048, 2, 3]
     with tf.Graph().as_default():
         maps = tiny([2, 3, 64, 96], data_format="NCHW", global_pool=False, output_stride=8)[2]
         assert maps.shape == [2, 5, 8, 12]
