@@ -9,7 +9,7 @@ import math
 
 import moxing.tensorflow as mox
 import tensorflow.compat.v1 as tf
-from moxing.tensorflow.executor.session import session_config
+from moxing.tensorflow.executor.session_config import session_config
 from common import CLASSES, LEARNING_RATE, MOMENTUM, SIZES, arguments, report
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
+from moxing.cli import run_cluster
+
 _DESCRIPTION = "Runs a TensorFlow 1 script as it stands: `moxing run train.py --its --flags` for `python train.py ...`."
-_WITH_VALUE = ("--legacy", "-m")
+_WITH_VALUE = ("--legacy", "-m", *run_cluster.WITH_VALUE)
 
 
 def main(words: Sequence[str]) -> int:
@@ -26,16 +29,24 @@ def main(words: Sequence[str]) -> int:
     arguments = parser.parse_args(options)
     if arguments.module is None and not rest:
         parser.error("give the script to run: moxing run [options] SCRIPT [its arguments]")
+    is_module = arguments.module is not None
+    target = arguments.module if is_module else rest[0]
+    flags = rest if is_module else rest[1:]
+    problem = run_cluster.wrong_options(arguments, flags)
+    if problem is not None:
+        parser.error(problem)
+    if arguments.workers is not None:
+        if not is_module and not os.path.exists(target):
+            return run_cluster.error(f"there is no script {target!r} in {os.getcwd()}")
+        return run_cluster.run(arguments, _words_of_one_process(arguments, target), flags)
     if arguments.verbose:
         _show_debug_lines()
 
     from moxing.tf1 import launcher
     from moxing.tf1.processes import Launch
 
-    is_module = arguments.module is not None
-    target = arguments.module if is_module else rest[0]
     try:
-        return launcher.run(Launch(target, is_module, arguments.legacy), rest if is_module else rest[1:])
+        return launcher.run(Launch(target, is_module, arguments.legacy), flags)
     except launcher.LaunchError as error:
         print(f"moxing run: error: {error}.", file=sys.stderr)
         return 2
@@ -54,11 +65,24 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(words[:position]), list(words[position:])
 
 
+def _words_of_one_process(arguments: argparse.Namespace, target: str) -> list[str]:
+    """What stands behind `moxing run` for one process of a cluster, up to the flags of the script."""
+    words = ["--verbose"] if arguments.verbose else []
+    for package in arguments.legacy:
+        words += ["--legacy", package]
+    if arguments.module is not None:
+        return [*words, "-m", target]
+    return [*words, "--", target] if target.startswith("-") else [*words, target]
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="moxing run",
         description=_DESCRIPTION,
-        usage="moxing run [-h] [-v] [--legacy PKG] (SCRIPT | -m MODULE) [arguments of the script]",
+        usage="moxing run [-h] [-v] [--legacy PKG] [--workers N [--ps N] [--max_restarts N] [--cluster_logs DIR] "
+        "[--isolate]]\n                  (SCRIPT | -m MODULE) [arguments of the script]",
+        # What follows an option must be known before argparse reads it: no short forms.
+        allow_abbrev=False,
     )
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
     parser.add_argument(
@@ -69,6 +93,7 @@ def _parser() -> argparse.ArgumentParser:
         help="an installed package that is written for TensorFlow 1 too; may be given several times",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="show which names of older versions are used")
+    run_cluster.add_options(parser)
     return parser
 
 

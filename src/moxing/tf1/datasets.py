@@ -48,6 +48,27 @@ def is_endless(dataset: Any) -> bool:
     return _endless(handle(dataset).op)
 
 
+def is_sharded(dataset: Any) -> bool:
+    """True when `Dataset.shard` was called on the way to a data set.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     numbers = tf.data.Dataset.range(8)
+      ...     is_sharded(numbers.batch(2)), is_sharded(numbers.shard(2, 0).batch(2))
+      (False, True)
+    """
+    waiting = [handle(dataset).op]
+    seen: set[tf.Operation] = set()
+    while waiting:
+        op = waiting.pop()
+        if op.type.startswith("ShardDataset"):
+            return True
+        new = {tensor.op for tensor in op.inputs if tensor.dtype == tf.variant} - seen
+        seen |= new
+        waiting.extend(new)
+    return False
+
+
 def _endless(op: tf.Operation) -> bool:
     if op.type.startswith("RangeDataset"):
         stop = tf.get_static_value(op.inputs[1])

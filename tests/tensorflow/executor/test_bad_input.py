@@ -664,20 +664,13 @@ def test_variables_not_finite_are_not_saved(tmp_path):
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-0")
 
 
-# --- several devices and clusters are not there yet -------------------------------------------------------------------
+# --- several devices and clusters -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("flag", "value"),
     [
-        ("num_gpus", 2),
-        ("job_name", "ps"),
-        ("ps_hosts", "a:1,b:2"),
-        ("ps_hosts", "a:1"),
-        ("worker_hosts", "a:1,b:2"),
-        ("task_index", 1),
         ("warmup_steps", 10),
-        ("controller_host", "a:1"),
         ("dgc_sparsity_strategy", "0.75,0.9"),
         ("dgc_momentum_type", "vanilla"),
         ("dgc_momentum", 0.9),
@@ -687,16 +680,36 @@ def test_variables_not_finite_are_not_saved(tmp_path):
         ("var_space_starter", 3),
         ("var_mix_offset", 3),
         ("variable_update", "auto"),
-        ("variable_update", "collective"),
-        ("variable_update", "distributed_replicated"),
         ("variable_update", "distributed_replicated_dgc"),
         ("variable_update", "distributed_replicated_mix"),
     ],
 )
-def test_flags_of_a_cluster_are_refused(flag, value):
+def test_what_is_not_there_yet_is_refused(flag, value):
     mox.set_flag(flag, value)
     text = error_of(NotImplementedError, model_fn=forbidden_model)
     assert holds(text, f"--{flag}={value}", "version")
+
+
+@pytest.mark.parametrize("update", ["collective", "distributed_replicated"])
+def test_a_clusters_way_of_updating_needs_one(update):
+    mox.set_flag("variable_update", update)
+    text = error_of(ValueError, model_fn=forbidden_model)
+    assert holds(text, f"--variable_update={update}", "cluster", "--worker_hosts")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"job_name": "ps"}, ["--job_name=ps", "--ps_hosts"]),
+        ({"ps_hosts": "a:1", "job_name": "worker"}, ["--ps_hosts=a:1", "--worker_hosts"]),
+        ({"worker_hosts": "a:1,b:2", "job_name": "worker", "task_index": 2}, ["--task_index=2", "--worker_hosts"]),
+        ({"worker_hosts": "a:1,a:1", "job_name": "worker"}, ["--worker_hosts", "a:1"]),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_an_error_at_the_start(flags, words):
+    for name, value in flags.items():
+        mox.set_flag(name, value)
+    assert holds(error_of(ValueError, model_fn=forbidden_model), *words)
 
 
 @pytest.mark.parametrize("value", [0, -1])

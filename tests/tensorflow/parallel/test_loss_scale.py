@@ -10,7 +10,8 @@ import tensorflow.compat.v1 as tf
 
 import moxing.tensorflow as mox
 from moxing.tensorflow.executor import NotFiniteError
-from moxing.tensorflow.parallel import SingleDevice, loss_scale
+from moxing.tensorflow.parallel import Tower, loss_scale
+from moxing.tensorflow.parallel.local import Local
 from moxing.tf1.switches import run_graph
 
 VALUE, GOOD = "moxing/loss_scale/value", "moxing/loss_scale/good_steps"
@@ -54,13 +55,9 @@ def training(build, *optimizer_fns, scopes=None):
         built = build()
         losses = built if isinstance(built, list) else [built]
         factors = [tf.placeholder_with_default(tf.constant(1.0, loss.dtype), []) for loss in losses]
-        train_op = SingleDevice().train_op(
-            [loss * factor for loss, factor in zip(losses, factors, strict=True)],
-            scopes or [None] * len(losses),
-            optimizer_fns or [OPTIMIZERS["sgd"]],
-            [],
-            global_step,
-        )
+        scaled = [loss * factor for loss, factor in zip(losses, factors, strict=True)]
+        tower = Tower(scaled, scopes or [None] * len(losses))
+        train_op = Local(["/cpu:0"]).train_op([tower], optimizer_fns or [OPTIMIZERS["sgd"]], [], global_step)
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             yield Training(session, train_op, factors)

@@ -1,5 +1,5 @@
 """Who this process is and who the others are."""
 
-from moxing.tensorflow.cluster.roles import require_one_device
+from moxing.tensorflow.cluster.roles import Role, current_role
 
-__all__ = ["require_one_device"]
+__all__ = ["Role", "current_role"]

@@ -45,6 +45,15 @@ class SampleOrder:
         # Positions come in order, with little going back and forth around the end of an epoch.
         self._epoch = lru_cache(maxsize=2)(self._order_of)
 
+    def shard(self, workers: int, index: int) -> SampleOrder:
+        """The order of worker `index`: every `workers`-th position, beginning with its own.
+
+        Example:
+          >>> [SampleOrder(5, epochs=2).shard(2, worker).numbers(np.arange(5)).tolist() for worker in range(2)]
+          [[0, 2, 4, 1, 3], [1, 3, 0, 2, 4]]
+        """
+        return _Shard(self, workers, index)
+
     def numbers(self, positions: np.ndarray) -> np.ndarray:
         """The sample numbers at `positions`."""
         epochs, places = np.divmod(positions, self.count)
@@ -68,3 +77,15 @@ class SampleOrder:
         numbers = np.arange(self.count) + np.repeat(starts[order] - before, lengths)
         stretch: np.ndarray = np.arange(self.count) // self._mixed
         return numbers[np.argsort(stretch + generator.random(self.count), kind="stable")]
+
+
+class _Shard(SampleOrder):
+    """A part of another order, with positions of its own."""
+
+    def __init__(self, whole: SampleOrder, workers: int, index: int) -> None:
+        super().__init__(whole.count)
+        self._whole, self._workers, self._index = whole, workers, index
+        self.total = None if whole.total is None else max(0, -((index - whole.total) // workers))
+
+    def numbers(self, positions: np.ndarray) -> np.ndarray:
+        return self._whole.numbers(positions * self._workers + self._index)

@@ -8,7 +8,7 @@ A sample is numbered before it is read, so a gap in the numbers afterwards tells
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -107,6 +107,12 @@ class SampleSource:
         dataset = dataset.ignore_errors().scan((np.int64(start), np.int64(start)), self._notice_gaps(start))
         dataset = dataset.filter(lambda features: features[NUMBER] >= 0)
         return made_by(self, self.finish(dataset))
+
+    def shard(self, workers: int, index: int) -> SampleSource:
+        """The samples of worker `index`: every `workers`-th one, beginning with its own. Others are not read."""
+        # A position of one worker is a position of every other: random work on samples must not repeat theirs.
+        seed = (self.seed[0] * workers + index, self.seed[1])
+        return replace(self, order=self.order.shard(workers, index), seed=seed, _gaps=[])
 
     def position_after(self, start: int, elements: int) -> int:
         """The position behind `elements` elements of a data set that began at `start`: bad samples count as well."""

@@ -18,7 +18,8 @@ from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
 from moxing.tensorflow.executor.inputs import Inputs
 from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.restore import make_restore
-from moxing.tensorflow.executor.session import open_session, session_config
+from moxing.tensorflow.executor.session import open_session
+from moxing.tensorflow.executor.session_config import session_config
 from moxing.tensorflow.executor.specs import ExportSpec, ModeKeys
 from moxing.tensorflow.nets.precision import HALF
 from moxing.tf1.switches import quiet_tensorflow, run_graph
@@ -123,7 +124,7 @@ def _target(log_dir: str, spec: ExportSpec) -> str:
 
 def _placeholders(config: RunConfig, inputs: Inputs) -> list[Any]:
     """Stand-ins for the inputs with the shapes of training; the batch that `auto_batch` made is open."""
-    return [_placeholder(tensor, open_batch=config.batches) for tensor in inputs.tensors]
+    return [_placeholder(tensor, open_batch=config.batches) for tensor in inputs.towers[0]]
 
 
 def _placeholder(tensor: Any, open_batch: bool) -> Any:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.flags import FLAGS
 from moxing.tensorflow.executor.checkpoint import Position
 from moxing.tensorflow.executor.config import RunConfig
-from moxing.tensorflow.executor.inputs import Inputs, build_inputs
+from moxing.tensorflow.executor.inputs import Inputs, Share, build_inputs
 from moxing.tensorflow.executor.ledger import Ledger
 from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.specs import ModeKeys
-from moxing.tensorflow.parallel import SingleDevice
+from moxing.tensorflow.parallel import Strategy, Tower
+from moxing.tensorflow.parallel.gradients import mean, shares_of
 from moxing.tf1.data_seeds import data_seeds
 from moxing.tf1.surgery import run_after
 
@@ -23,57 +27,99 @@ class Step:
 
     Attributes:
       inputs: the batch and its source.
-      model: what `model_fn` returned.
+      models: what `model_fn` returned, for every tower.
+      strategy: how the towers share variables and gradients.
       operation: run it and the step is done, the ledger included.
       ledger: the step's numbers.
       global_step: the counter of training steps.
-      finite: false when a loss is NaN or infinite; None outside TRAIN.
+      checks: what a step says of the ones to come, by name: `finite`, false when a loss is NaN or infinite; `halt` and
+        `next_steps`, see `Progress`.
       summary: all summaries merged, or None.
     """
 
     inputs: Inputs
-    model: Model
+    models: list[Model]
+    strategy: Strategy
     operation: tf.Operation
     ledger: Ledger
     global_step: tf.Variable
-    finite: tf.Tensor | None
+    checks: dict[str, tf.Tensor]
     summary: tf.Tensor | None
 
+    @property
+    def model(self) -> Model:
+        """The first tower's."""
+        return self.models[0]
 
-def build_step(config: RunConfig, position: Position, seed: int) -> Step:
+
+def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: int) -> Step:
     """Builds the step of `config` in the current graph.
 
     Args:
       config: the run.
+      strategy: how its towers and workers share variables and gradients.
       position: where in the data to begin.
       seed: decides the order of shuffled data, unless the script does.
     """
+    training = config.mode is ModeKeys.TRAIN
     global_step = tf.train.get_or_create_global_step()
     with data_seeds(seed):
-        inputs = build_inputs(config, config.mode, position, with_probe=config.export)
-    strategy = SingleDevice()
-    with tf.device(strategy.device):
-        model = build_model(config, config.mode, inputs.for_model())
-    training = config.mode is ModeKeys.TRAIN
+        share = Share(strategy.towers, strategy.workers, strategy.index, strategy.in_step)
+        inputs = build_inputs(config, config.mode, position, config.export, share)
+    models = []
+    for index in range(strategy.towers):
+        with strategy.tower(index):
+            models.append(build_model(config, config.mode, inputs.for_model(index)))
     arrived = inputs.arrived()
+    lengths = [inputs.batch_length(index) for index in range(strategy.towers)]
     with tf.name_scope("moxing"):
-        ledger = Ledger(model.log_info, inputs.batch_length(), arrived, with_means=config.mode is ModeKeys.EVAL)
-    done = [ledger.update]
+        log_info, means = _log_info(models, lengths)
+        samples = lengths[0] if len(lengths) == 1 else tf.add_n(lengths)
+    done = []
     if training:
-        run_after(model.updates, arrived)
+        # Moving averages come from the first tower, and where all workers share them, the chief's.
+        updates = models[0].updates if strategy.owns_variables or not strategy.in_step else []
+        run_after(updates, arrived)
         # What is logged is of before the update. And without a batch there is no step, also where a loss does not
         # look at it.
-        before = [*(value.op for value in model.log_info.values()), *model.updates, *arrived]
-        done.append(strategy.train_op(model.losses, model.var_scopes, config.optimizer_fns, before, global_step))
+        before = [*(value.op for value in log_info.values()), *updates, *arrived]
+        weights = lengths if inputs.present else [None] * len(lengths)
+        towers = [Tower(model.losses, model.var_scopes, weight) for model, weight in zip(models, weights, strict=True)]
+        done.append(strategy.train_op(towers, config.optimizer_fns, before, global_step))
+    with tf.name_scope("moxing"), strategy.local():
+        # Where the workers go in step, only the step itself tells whether the data has ended.
+        counted = done if strategy.in_step else arrived
+        ledger = Ledger(log_info, samples, counted, means if config.mode is ModeKeys.EVAL else None)
+    done.append(ledger.update)
     return Step(
         inputs=inputs,
-        model=model,
+        models=models,
+        strategy=strategy,
         operation=tf.group(*done, name="moxing/step"),
         ledger=ledger,
         global_step=global_step,
-        finite=_all_finite(model.losses) if training else None,
-        summary=_summary(model) if training and config.summary_every and config.log_dir else None,
+        checks=_checks(strategy, [loss for model in models for loss in model.losses]) if training else {},
+        summary=_summary(log_info) if training and config.summary_every and config.log_dir else None,
     )
+
+
+def _log_info(models: Sequence[Model], lengths: Sequence[tf.Tensor]) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
+    """What is printed of log_info, the first tower's or the mean of all; and the mean of all."""
+    first = models[0].log_info
+    if len(models) == 1:
+        return first, first
+    shares = shares_of(lengths)
+    means = {name: mean([tf.cast(model.log_info[name], tf.float32) for model in models], shares) for name in first}
+    return first if FLAGS.get("log_first_clone") else means, means
+
+
+def _checks(strategy: Strategy, losses: list[tf.Tensor]) -> dict[str, tf.Tensor]:
+    checks = {"finite": _all_finite(losses)}
+    if strategy.halt is not None:
+        checks["halt"] = strategy.halt
+    if strategy.next_steps is not None:
+        checks["next_steps"] = strategy.next_steps
+    return checks
 
 
 def _all_finite(losses: list[tf.Tensor]) -> tf.Tensor:
@@ -82,11 +128,11 @@ def _all_finite(losses: list[tf.Tensor]) -> tf.Tensor:
         return checks[0] if len(checks) == 1 else tf.reduce_all(tf.stack([tf.constant(True), *checks]))
 
 
-def _summary(model: Model) -> tf.Tensor | None:
+def _summary(log_info: Mapping[str, tf.Tensor]) -> tf.Tensor | None:
     """Merges the user's summaries and the scalars of log_info; a tag that the user writes himself stays his."""
     written = [_scalar_tag(summary.op) for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)]
     with tf.name_scope("moxing/summary"):
-        for name, value in model.log_info.items():
+        for name, value in log_info.items():
             if name not in written:
                 # tf.summary.scalar would make the tag from a name that is still free in the graph.
                 scalar = tf.raw_ops.ScalarSummary(tags=name, values=tf.cast(value, tf.float32))

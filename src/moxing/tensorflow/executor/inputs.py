@@ -6,24 +6,47 @@ parallel `Dataset.map`; samples are batched, and the place in the data is a numb
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.datasets.sample_source import Resumable, SampleSource, source_of
+from moxing.tensorflow.executor import ops_adapter
 from moxing.tensorflow.executor.callbacks import call_with_mode
 from moxing.tensorflow.executor.checkpoint import START, Position
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.specs import ModeKeys
 from moxing.tensorflow.executor.structures import InputStructure, Leaf
-from moxing.tf1.datasets import is_endless
+from moxing.tf1.datasets import is_endless, is_sharded
 from moxing.tf1.iterators import RecordedIterator, is_iterator, recorded_iterators
 from moxing.tf1.surgery import CannotRebuild, Part
 
 _ENDLESS = 2**62
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which part of the data this process takes, and how.
+
+    Attributes:
+      towers: how many batches a step takes.
+      workers: how many processes share the data.
+      index: which of them this is.
+      in_step: all do the same number of steps: one whose data has ended goes on with stand-ins.
+    """
+
+    towers: int = 1
+    workers: int = 1
+    index: int = 0
+    in_step: bool = False
+
+
+EVERYTHING = Share()
 
 
 @dataclass
@@ -32,18 +55,23 @@ class Inputs:
 
     Attributes:
       structure: the arrangement of `input_fn`'s tensors.
-      tensors: one batch, leaf by leaf.
+      towers: for every tower one batch, leaf by leaf.
+      present: for every tower 1, or 0 when the data has ended and its batch is a stand-in that must not count; empty
+        where that cannot happen.
       initializers: to be run before the first step.
-      elements_per_step: elements of the user's data that one step takes; 0 where that cannot be known.
+      elements_per_step: elements of the user's data that one step of this process takes; 0 where that is not known.
+      workers: how many processes take as many.
       probe: one batch from an iterator of its own, for a look at the data outside the steps.
       begun_at: elements that earlier runs had used.
       sources: the data sets of ours among it, each with the sample it begins with and its elements per element.
     """
 
     structure: InputStructure
-    tensors: list[Leaf]
+    towers: list[list[Leaf]]
+    present: list[tf.Tensor] = field(default_factory=list)
     initializers: list[tf.Operation] = field(default_factory=list)
     elements_per_step: int = 0
+    workers: int = 1
     probe: Probe | None = None
     begun_at: int = 0
     sources: list[tuple[Resumable, int, int]] = field(default_factory=list)
@@ -52,24 +80,32 @@ class Inputs:
         """The place in the data after `steps` steps: elements used, and for each data set of ours the next sample."""
         used = steps * self.elements_per_step
         samples = [source.position_after(start, used * group) for source, start, group in self.sources]
-        return self.begun_at + used, samples
+        return self.begun_at + used * self.workers, [sample * self.workers for sample in samples]
 
-    def for_model(self) -> Any:
-        """The batch, arranged for `model_fn`."""
-        return self.structure.arrange(self.tensors)
+    def for_model(self, tower: int = 0) -> Any:
+        """The batch of a tower, arranged for `model_fn`."""
+        return self.structure.arrange(self.towers[tower])
 
     def arrived(self) -> list[tf.Operation]:
-        """Operations that succeed only when there is a batch."""
-        return [tensor.op for tensor in tf.nest.flatten(self.tensors, expand_composites=True)]
+        """Operations that succeed only when there is a batch for every tower."""
+        tensors = tf.nest.flatten(self.towers, expand_composites=True)
+        # They come from a few operations with many outputs.
+        return list({tensor.op: None for tensor in tensors})
 
-    def batch_length(self) -> tf.Tensor:
-        """The number of samples in the batch: the leading dimension of the first input that has one."""
-        for tensor in self.tensors:
-            if isinstance(tensor, tf.SparseTensor):
-                return tensor.dense_shape[0]
-            if tensor.shape.rank:
-                return tf.shape(tensor, out_type=tf.int64)[0]
-        return tf.constant(1, tf.int64)
+    def batch_length(self, tower: int = 0) -> tf.Tensor:
+        """The number of samples in a tower's batch that count."""
+        length = _length(self.towers[tower])
+        return length * self.present[tower] if self.present else length
+
+
+def _length(batch: Sequence[Leaf]) -> tf.Tensor:
+    """The leading dimension of the first input that has one."""
+    for tensor in batch:
+        if isinstance(tensor, tf.SparseTensor):
+            return tensor.dense_shape[0]
+        if tensor.shape.rank:
+            return tf.shape(tensor, out_type=tf.int64)[0]
+    return tf.constant(1, tf.int64)
 
 
 @dataclass
@@ -80,7 +116,13 @@ class Probe:
     tensors: list[Leaf]
 
 
-def build_inputs(config: RunConfig, mode: ModeKeys, position: Position = START, with_probe: bool = False) -> Inputs:
+def build_inputs(
+    config: RunConfig,
+    mode: ModeKeys,
+    position: Position = START,
+    with_probe: bool = False,
+    share: Share = EVERYTHING,
+) -> Inputs:
     """Calls `input_fn` and builds the input in the current graph.
 
     Args:
@@ -88,9 +130,10 @@ def build_inputs(config: RunConfig, mode: ModeKeys, position: Position = START, 
       mode: the mode `input_fn` is called with.
       position: where in the data to begin.
       with_probe: also make an iterator for `Inputs.probe`.
+      share: which part of the data to take.
     """
     with tf.name_scope("input"), tf.device("/cpu:0"):
-        with recorded_iterators() as iterators:
+        with recorded_iterators() as iterators, ops_adapter.noticed() as asked:
             returned = call_with_mode("input_fn", config.input_fn, mode)
             if is_iterator(returned):
                 returned = returned.get_next()
@@ -102,19 +145,31 @@ def build_inputs(config: RunConfig, mode: ModeKeys, position: Position = START, 
             streams = [_Stream(iterator) for iterator in iterators if iterator.elements]
             _check_batches(streams, config)
             starts = _starts(streams, position)
-            dataset = _lift(structure.leaves, streams, starts, position.elements)
+            whole = streams
+            if share.workers > 1 and not asked and not any(stream.is_sharded_already for stream in streams):
+                streams = [stream.shard(share.workers, share.index) for stream in whole]
+                starts = [stream.start(start) for stream, start in zip(streams, starts, strict=True)]
+            dataset = _batches(config, structure, streams, starts, position.elements)
         except CannotRebuild as reason:
             tf.logging.debug("The input stays as input_fn built it: %s.", reason)
-            return _graph_inputs(config, structure, iterators)
-        if config.batches:
-            dataset = _batched(dataset, structure.leaves, config, endless=all(stream.endless for stream in streams))
-        dataset = dataset.prefetch(tf.data.experimental.AUTOTUNE)
-        iterator = tf.data.make_initializable_iterator(dataset)
+            return _graph_inputs(config, structure, iterators, share.towers)
+        towers, waits = share.towers, share.workers > 1 and share.in_step
+        filled = (towers > 1 or waits) and not _endless(streams)
+        # A step takes a whole number of batches, and all workers do the same number of steps.
+        if filled:
+            stand_in = _batches(config, structure, whole, [0] * len(whole), 0)
+            source = with_stand_ins(dataset, stand_in, None if waits else towers - 1)
+        else:
+            source = dataset
+        iterator = tf.data.make_initializable_iterator(source.prefetch(tf.data.experimental.AUTOTUNE))
+        elements = _consecutive(iterator, towers)
         inputs = Inputs(
             structure,
-            tensors=tf.nest.flatten(iterator.get_next()),
+            towers=[element[:-1] if filled else element for element in elements],
+            present=[element[-1] for element in elements] if filled else [],
             initializers=[iterator.initializer],
-            elements_per_step=config.batch_size if config.batches and config.batch_size else 1,
+            elements_per_step=towers * (config.batch_size if config.batches and config.batch_size else 1),
+            workers=streams[0].workers if streams else 1,
             begun_at=position.elements,
             sources=[
                 (stream.source, start, stream.group)
@@ -128,6 +183,35 @@ def build_inputs(config: RunConfig, mode: ModeKeys, position: Position = START, 
         return inputs
 
 
+def with_stand_ins(dataset: tf.data.Dataset, stand_in: tf.data.Dataset, count: int | None) -> tf.data.Dataset:
+    """The elements of `dataset`, each with a 1, and behind them `count` times the first of `stand_in` with a 0.
+
+    So the last, short group of elements can be taken as a whole one. None: without end.
+
+    Example:
+      >>> numbers = tf.data.Dataset.range(3)
+      >>> with tf.Session() as session:
+      ...     element = tf.data.make_one_shot_iterator(with_stand_ins(numbers, numbers, 2)).get_next()
+      ...     print([tuple(int(part) for part in session.run(element)) for _ in range(5)])
+      [(0, 1), (1, 1), (2, 1), (0, 0), (0, 0)]
+    """
+
+    def marked(dataset: tf.data.Dataset, mark: int) -> tf.data.Dataset:
+        return dataset.map(lambda *element: (*element, np.int64(mark)))
+
+    return marked(dataset, 1).concatenate(marked(stand_in.take(1), 0).repeat(count))
+
+
+def _consecutive(iterator: Any, count: int) -> list[list[Leaf]]:
+    """So many elements of an iterator, one after the other."""
+    elements: list[list[Leaf]] = []
+    for _ in range(count):
+        before = tf.nest.flatten(elements[-1:], expand_composites=True)[:1]
+        with tf.control_dependencies(before):
+            elements.append(tf.nest.flatten(iterator.get_next()))
+    return elements
+
+
 class _Stream:
     """One iterator that `input_fn` took elements from."""
 
@@ -136,15 +220,42 @@ class _Stream:
         self.source = source_of(iterator.dataset)
         self.group = len(iterator.elements)
         self.endless = is_endless(iterator.dataset) if self.source is None else self.source.endless
+        self.workers, self.index = 1, 0
+
+    def shard(self, workers: int, index: int) -> _Stream:
+        """The part of the stream that one of the workers takes."""
+        part = copy.copy(self)
+        part.workers, part.index = workers, index
+        if self.group == 1 and isinstance(self.source, SampleSource):
+            part.source = self.source.shard(workers, index)
+        return part
+
+    @property
+    def _by_sample(self) -> bool:
+        """Our own data sets read nothing of what belongs to other workers."""
+        return self.group == 1 and isinstance(self.source, SampleSource)
+
+    @property
+    def is_sharded_already(self) -> bool:
+        """True when the user took a part of the data himself."""
+        return is_sharded(self.iterator.dataset)
+
+    def start(self, position: int) -> int:
+        """Where this worker begins when all together are at `position`."""
+        return max(0, -((self.index - position) // self.workers)) if self._by_sample else position
 
     def dataset(self, start: int) -> tf.data.Dataset:
         """The data from `start` on, a sample of our own data sets, else an element."""
         if self.source is not None:
-            dataset = self.source.build(start) if start else self.iterator.dataset
+            sharded = self._by_sample and self.workers > 1
+            dataset = self.source.build(start) if start or sharded else self.iterator.dataset
+            if sharded:
+                return dataset
         else:
             # Before the user's per-sample work: what is skipped is not decoded.
             dataset = self.iterator.dataset.skip(start) if start else self.iterator.dataset
-        return _grouped(dataset, self.group)
+        dataset = _grouped(dataset, self.group)
+        return dataset.shard(self.workers, self.index) if self.workers > 1 else dataset
 
 
 def _check_batches(streams: Sequence[_Stream], config: RunConfig) -> None:
@@ -168,6 +279,18 @@ def _starts(streams: Sequence[_Stream], position: Position) -> list[int]:
         else:
             starts.append(next(samples, stream.source.position_after(0, elements)))
     return starts
+
+
+def _endless(streams: Sequence[_Stream]) -> bool:
+    return all(stream.endless for stream in streams)
+
+
+def _batches(
+    config: RunConfig, structure: InputStructure, streams: Sequence[_Stream], starts: Sequence[int], skip: int
+) -> tf.data.Dataset:
+    """The data set whose elements `model_fn` is given, leaf by leaf."""
+    dataset = _lift(structure.leaves, streams, starts, skip)
+    return _batched(dataset, structure.leaves, config, _endless(streams)) if config.batches else dataset
 
 
 def _lift(leaves: Sequence[Leaf], streams: Sequence[_Stream], starts: Sequence[int], skip: int) -> tf.data.Dataset:
@@ -296,7 +419,9 @@ def _with_ranks(dataset: tf.data.Dataset) -> tf.data.Dataset:
     return dataset.map(with_rank)
 
 
-def _graph_inputs(config: RunConfig, structure: InputStructure, iterators: Sequence[RecordedIterator]) -> Inputs:
+def _graph_inputs(
+    config: RunConfig, structure: InputStructure, iterators: Sequence[RecordedIterator], towers: int
+) -> Inputs:
     """Inputs that stay plain graph ops: queue runners, feedable iterators, fed placeholders."""
     for iterator in iterators:
         if iterator.real is None and iterator.elements:
@@ -305,7 +430,7 @@ def _graph_inputs(config: RunConfig, structure: InputStructure, iterators: Seque
                 "them: either tf.data throughout, or queue runners throughout."
             )
     if not config.batches:
-        return Inputs(structure, list(structure.leaves))
+        return Inputs(structure, _dealt(list(structure.leaves), towers))
     try:
         batch = tf.train.batch(
             structure.leaves,
@@ -319,4 +444,24 @@ def _graph_inputs(config: RunConfig, structure: InputStructure, iterators: Seque
             f"The samples of input_fn cannot be batched ({error}). Give each a known rank with set_shape, or batch in "
             "input_fn and pass auto_batch=False."
         ) from error
-    return Inputs(structure, batch if isinstance(batch, list) else [batch])
+    return Inputs(structure, _dealt(batch if isinstance(batch, list) else [batch], towers))
+
+
+def _dealt(batch: list[Leaf], towers: int) -> list[list[Leaf]]:
+    """Batches for the towers, by way of a queue: every tower takes another one."""
+    if towers == 1:
+        return [batch]
+    if not all(isinstance(leaf, tf.Tensor) for leaf in batch):
+        raise NotImplementedError(
+            "input_fn returned sparse tensors from queues, which cannot be dealt out to several towers: use tf.data."
+        )
+    queue = tf.FIFOQueue(2 * towers, [leaf.dtype for leaf in batch], name="towers")
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(batch)]))
+    dealt = []
+    for _ in range(towers):
+        taken = queue.dequeue()
+        taken = list(taken) if isinstance(taken, list | tuple) else [taken]
+        for leaf, original in zip(taken, batch, strict=True):
+            leaf.set_shape(original.shape)
+        dealt.append(taken)
+    return dealt

@@ -36,7 +36,7 @@ class Ledger:
       log_info: scalars by name.
       samples: the number of samples in the batch.
       arrived: operations that give the batch; where they fail, the data has ended and nothing is counted.
-      with_means: keep the sums from which means are made.
+      means: scalars by the same names, whose means over all samples are kept; None keeps none.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class Ledger:
         log_info: Mapping[str, tf.Tensor],
         samples: tf.Tensor,
         arrived: Sequence[tf.Operation],
-        with_means: bool,
+        means: Mapping[str, tf.Tensor] | None = None,
     ) -> None:
         self._names = list(log_info)
-        values = [tf.cast(value, tf.float64) for value in log_info.values()]
-        packed = tf.stack(values) if values else None
+        packed = _packed(log_info)
+        averaged = packed if means is log_info else _packed(means)
         self._counts = _variable("counts", 2)
-        self._last = _variable("last", len(values)) if values else None
-        self._sums = _variable("sums", len(values)) if values and with_means else None
+        self._last = _variable("last", len(log_info)) if packed is not None else None
+        self._sums = _variable("sums", len(log_info)) if averaged is not None else None
         variables = [self._counts, self._last, self._sums]
         self.initializers = [variable.initializer for variable in variables if variable is not None]
         with tf.control_dependencies(arrived):
@@ -59,7 +59,7 @@ class Ledger:
             if self._last is not None:
                 updates.append(self._last.assign(packed, read_value=False))
             if self._sums is not None:
-                weighted = packed * tf.cast(samples, tf.float64)
+                weighted = averaged * tf.cast(samples, tf.float64)
                 updates.append(self._sums.assign_add(weighted, read_value=False))
         self.update = tf.group(*updates)
 
@@ -80,6 +80,10 @@ class Ledger:
                 for name, total in zip(self._names, read.get("sums", np.zeros(0)).tolist(), strict=False)
             },
         )
+
+
+def _packed(values: Mapping[str, tf.Tensor] | None) -> tf.Tensor | None:
+    return tf.stack([tf.cast(value, tf.float64) for value in values.values()]) if values else None
 
 
 def _variable(name: str, size: int) -> tf.Variable:

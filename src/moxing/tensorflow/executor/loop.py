@@ -26,6 +26,8 @@ class Progress:
       ledger: samples, steps, log_info.
       finite: false when a loss was NaN or infinite in the last step.
       ended: true when the data ended.
+      halt: not 0 when all workers stop together: 1 because a hook asked for it, 2 because of a signal.
+      next_steps: how many steps all workers do in the next call, where they must agree.
       summary: the serialised summaries of the last step, if they were asked for.
     """
 
@@ -33,6 +35,8 @@ class Progress:
     ledger: LedgerValues
     finite: bool = True
     ended: bool = False
+    halt: int = 0
+    next_steps: int = 1
     summary: bytes | None = None
 
 
@@ -47,8 +51,7 @@ class Stepper:
 
     def __init__(self, step: Step) -> None:
         self._step = step
-        fetches = [step.operation] if step.finite is None else [step.operation, step.finite]
-        with tf.control_dependencies(fetches):
+        with tf.control_dependencies([step.operation, *step.checks.values()]):
             self._after = self._state()
         self._now = self._state()
 
@@ -63,9 +66,7 @@ class Stepper:
           steps: at most how many steps to do.
           with_summary: also compute the summaries.
         """
-        fetches: dict[str, Any] = {"state": self._after}
-        if self._step.finite is not None:
-            fetches["finite"] = self._step.finite
+        fetches: dict[str, Any] = {"state": self._after, **self._step.checks}
         if with_summary and self._step.summary is not None:
             fetches["summary"] = self._step.summary
         return self._progress(run(fetches))
@@ -80,6 +81,8 @@ class Stepper:
             ledger=self._step.ledger.decode(values["state"]["ledger"]),
             finite=bool(values.get("finite", True)),
             ended=ended,
+            halt=int(values.get("halt", 0)),
+            next_steps=int(values.get("next_steps", 1)),
             summary=values.get("summary") or None,
         )
 
@@ -103,7 +106,7 @@ class StepLoop(Stepper):
         return self._progress(run({"state": self._after, **self._loop}, feed))
 
     def _build_loop(self, step: Step) -> dict[str, tf.Tensor]:
-        targets = [step.operation] if step.finite is None else [step.operation, step.finite]
+        targets = [step.operation, *step.checks.values()]
         body_part = Part(targets)
         summary_part = None
         if step.summary is not None:
@@ -115,8 +118,7 @@ class StepLoop(Stepper):
             built = body_part.build({})
             with tf.control_dependencies([built[0]]):
                 outputs = [round_ + 1]
-            if step.finite is not None:
-                outputs.append(built[1])
+            outputs.extend(built[1 : len(targets)])
             if summary_part is not None:
                 inner = dict(zip(summary_part.boundary, built[len(targets) :], strict=True))
                 last = tf.logical_and(self._wants_summary, tf.equal(round_ + 1, self._rounds))
@@ -126,13 +128,19 @@ class StepLoop(Stepper):
             return outputs
 
         def more(round_: tf.Tensor, *others: tf.Tensor) -> tf.Tensor:
-            return (
-                tf.logical_and(round_ < self._rounds, others[0]) if step.finite is not None else round_ < self._rounds
-            )
+            going = [round_ < self._rounds]
+            for name, value in zip(step.checks, others, strict=False):
+                if name != "next_steps":
+                    going.append(value if name == "finite" else tf.equal(value, 0))
+            return going[0] if len(going) == 1 else tf.reduce_all(tf.stack(going))
 
         start = {"rounds": tf.constant(0, tf.int64)}
-        if step.finite is not None:
+        if "finite" in step.checks:
             start["finite"] = tf.constant(True)
+        if "halt" in step.checks:
+            start["halt"] = tf.constant(0)
+        if "next_steps" in step.checks:
+            start["next_steps"] = tf.constant(1, tf.int64)
         if summary_part is not None:
             start["summary"] = tf.constant(b"")
         # One iteration at a time, or they race for the variables.

@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
-from moxing.tensorflow.executor.session import session_config
+from moxing.tensorflow.executor.session_config import session_config
 from moxing.tensorflow.executor.specs import ModeKeys
 from moxing.tensorflow.parallel.gradients import patterns, selected
 from moxing.tensorflow.parallel.loss_scale import OWN_STATE

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.cluster import require_one_device
+from moxing.tensorflow.cluster import current_role
 from moxing.tensorflow.datasets.journal import Journal, open_journal
 from moxing.tensorflow.datasets.raw.labels import write_labels
 from moxing.tensorflow.executor import checkpoint
@@ -23,7 +24,8 @@ from moxing.tensorflow.executor.hooks.log import LogAction, RateAction
 from moxing.tensorflow.executor.hooks.outputs import OutputHook
 from moxing.tensorflow.executor.hooks.save import SaveAction
 from moxing.tensorflow.executor.hooks.summaries import SummaryAction
-from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
+from moxing.tensorflow.executor.hooks.user_hooks import UserHooks, hooks_of_towers
+from moxing.tensorflow.executor.job import Job, join_job
 from moxing.tensorflow.executor.labels import check_labels, labels_path, saved_labels
 from moxing.tensorflow.executor.loop import Progress, make_stepper
 from moxing.tensorflow.executor.progress import progress_bar
@@ -32,6 +34,7 @@ from moxing.tensorflow.executor.runner import Runner
 from moxing.tensorflow.executor.session import open_session
 from moxing.tensorflow.executor.signals import StopSignal, watch_signals
 from moxing.tensorflow.executor.specs import ModeKeys, RunResult
+from moxing.tensorflow.parallel import choose_strategy
 from moxing.tf1.switches import outer_seed, run_graph
 
 
@@ -95,26 +98,32 @@ def run(
       (100, 2.0)
     """
     FLAGS.check()
-    require_one_device()
     config = check_arguments(
         input_fn, output_fn, model_fn, optimizer_fn, run_mode, inter_mode, batch_size, auto_batch, log_dir,
         max_number_of_steps, checkpoint_path, log_every_n_steps, output_every_n_steps, save_summary_steps,
         save_model_secs, export_model, fetch_strategy_fn, save_model_steps,
     )  # fmt: skip
+    job = join_job(config.mode)
+    if job is None:
+        tf.logging.info("%s: this process has no part in mode %s.", current_role().name, config.mode.value)
+        return RunResult(global_step=0)
+    if not job.role.is_chief:
+        config = replace(config, log_dir=None, export=False)
     training = config.mode is ModeKeys.TRAIN
     if training and config.log_dir and FLAGS.get("restart"):
         checkpoint.set_aside(config.log_dir)
-    source = choose_source(config)
-    seed = _data_seed(source)
+    source = choose_source(config) if job.role.is_chief else None
+    position = source.position if training and source and source.resume else START
+    seed, position = job.agreed(_data_seed(source), position)
     given = outer_seed()
-    with run_graph(tf.Graph()), watch_signals() as stop, open_journal(config.log_dir) as journal:
+    strategy = choose_strategy(training, job.role, job.number)
+    with run_graph(tf.Graph()), watch_signals() as stop, open_journal(config.log_dir) as journal, strategy.scope():
         tf.set_random_seed(given)
-        position = source.position if training and source and source.resume else START
-        step = build_step(config, position, seed)
+        step = build_step(config, strategy, position, seed)
         if config.export:
             check_version(str(config.log_dir), step.model.export_spec)
         check_labels(config, source, journal.labels)
-        return _carry_out(config, source, step, stop, seed, journal)
+        return _carry_out(config, job, source, step, stop, seed, journal)
 
 
 def _data_seed(source: checkpoint.Source | None) -> int:
@@ -125,27 +134,38 @@ def _data_seed(source: checkpoint.Source | None) -> int:
 
 
 def _carry_out(
-    config: RunConfig, source: checkpoint.Source | None, step: Step, stop: StopSignal, seed: int, journal: Journal
+    config: RunConfig,
+    job: Job,
+    source: checkpoint.Source | None,
+    step: Step,
+    stop: StopSignal,
+    seed: int,
+    journal: Journal,
 ) -> RunResult:
     training = config.mode is ModeKeys.TRAIN
     restore = make_restore(source, training) if source is not None else None
-    hooks = UserHooks([*step.model.hooks, *_output_hooks(config, step)])
+    users = hooks_of_towers([model.hooks for model in step.models])
+    hooks = UserHooks([*users, *_output_hooks(config, step)])
     hooks.begin()
-    if step.model.hooks and not tf.get_collection(tf.GraphKeys.SAVERS) and tf.global_variables():
+    if users and not tf.get_collection(tf.GraphKeys.SAVERS) and tf.global_variables():
         # Where MonitoredSession's scaffold put one: hooks that save look for it there.
         tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
     stepper = make_stepper(step, hooks.want_every_step)
     keeper = checkpoint.Keeper(config.log_dir, seed) if training and config.log_dir else None
     if keeper is not None and source is not None and source.resume:
         keeper.last = source.prefix
-    with open_session(restore, [*step.inputs.initializers, *step.ledger.initializers], hooks) as session:
+    own = [*step.inputs.initializers, *step.ledger.initializers]
+    with open_session(restore, own, hooks, step.strategy, job) as session:
         start = stepper.current(session)
         if keeper is not None and journal.labels is not None:
             write_labels(labels_path(str(config.log_dir)), journal.labels)
-        actions = [LogAction(config), *_training_actions(config, source, step, keeper, session, start)]
+        actions = [
+            LogAction(config, step.strategy.towers),
+            *_training_actions(config, source, step, keeper, session, start),
+        ]
         _announce(config, source, step, start)
         fresh = step.inputs.place_after(0) == (0, [0] * len(step.inputs.sources))
-        runner = Runner(config, stepper, session, hooks, actions, fresh, journal)
+        runner = Runner(config, stepper, session, hooks, actions, fresh, journal, step.strategy, job)
         with progress_bar(config, start.global_step if training else 0) as bar:
             progress = runner.run(stop, bar)
         batch = _probe(session, step) if config.export and stop.number is None else None
@@ -182,7 +202,8 @@ def _output_hooks(config: RunConfig, step: Step) -> list[OutputHook]:
         return []
     if not step.model.output_info:
         raise ValueError("mox.run(output_fn=...): model_fn returned no output_info to hand to output_fn.")
-    return [OutputHook(config.output_fn, step.model.output_info, config.output_every)]
+    outputs = [model.output_info for model in step.models]
+    return [OutputHook(config.output_fn, outputs, config.output_every, step.inputs.present)]
 
 
 def _announce(config: RunConfig, source: checkpoint.Source | None, step: Step, start: Progress) -> None:

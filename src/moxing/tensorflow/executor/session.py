@@ -8,29 +8,20 @@ from contextlib import contextmanager
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.flags import FLAGS
+from moxing.tensorflow.cluster import Role
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
-
-
-def session_config() -> tf.ConfigProto:
-    """The session's settings, from the flags.
-
-    Example:
-      >>> session_config().allow_soft_placement
-      True
-    """
-    config = tf.ConfigProto(
-        allow_soft_placement=True,
-        inter_op_parallelism_threads=FLAGS.get("num_inter_threads"),
-        intra_op_parallelism_threads=FLAGS.get("num_intra_threads"),
-    )
-    config.gpu_options.allow_growth = True
-    return config
+from moxing.tensorflow.executor.job import Job
+from moxing.tensorflow.executor.session_config import session_config
+from moxing.tensorflow.parallel import Strategy
 
 
 @contextmanager
 def open_session(
-    restore: Callable[[tf.Session], None] | None, initializers: Sequence[tf.Operation], hooks: UserHooks
+    restore: Callable[[tf.Session], None] | None,
+    initializers: Sequence[tf.Operation],
+    hooks: UserHooks,
+    strategy: Strategy | None = None,
+    job: Job | None = None,
 ) -> Iterator[tf.Session]:
     """A session in which variables have their values, tables are filled and queues run.
 
@@ -38,14 +29,24 @@ def open_session(
       restore: loads variables from a checkpoint.
       initializers: of the run's own input.
       hooks: told when the session is ready.
+      strategy: how the towers of the graph share their variables; None where there is one model without training.
+      job: the processes that take part; None where it is this one alone.
     """
-    initialize = [tf.global_variables_initializer(), tf.local_variables_initializer()]
+    strategy, job = strategy or Strategy([]), job or Job(Role())
+    config = session_config()
+    strategy.configure(config)
+    initialize = [tf.global_variables_initializer()] if strategy.owns_variables else []
+    initialize += [tf.local_variables_initializer()]
+    fill_tables, ready = tf.tables_initializer(), strategy.ready()
     coordinator = tf.train.Coordinator()
-    with tf.Session(config=session_config()) as session:
+    with tf.Session(job.target, config=config) as session, job.watched(session):
         session.run(initialize)
-        session.run(tf.tables_initializer())
+        session.run(fill_tables)
         if restore is not None:
             restore(session)
+        if strategy.owns_variables:
+            session.run(ready)
+        job.variables_are_ready()
         session.run(list(initializers))
         threads: list[threading.Thread] = []
         try:

@@ -1,5 +1,6 @@
-"""How gradients become updates: one strategy a file. This version has the one for a single device."""
+"""How gradients become updates: one strategy a file."""
 
-from moxing.tensorflow.parallel.single_device import SingleDevice
+from moxing.tensorflow.parallel.choice import choose_strategy
+from moxing.tensorflow.parallel.strategy import Strategy, Tower
 
-__all__ = ["SingleDevice"]
+__all__ = ["Strategy", "Tower", "choose_strategy"]

@@ -85,15 +85,100 @@ def in_scopes(variables: Sequence[tf.Variable], scopes: Sequence[str] | None) ->
     return chosen
 
 
-def gradients_of(optimizer: Any, loss: tf.Tensor, variables: Sequence[tf.Variable], scale: LossScale) -> GradientPairs:
-    """The gradients of a loss, computed from the scaled loss."""
+def gradients_of(
+    optimizer: Any, loss: tf.Tensor, variables: Sequence[tf.Variable], scale: LossScale, spread: bool = False
+) -> GradientPairs:
+    """The gradients of a loss, computed from the scaled loss.
+
+    Args:
+      optimizer: computes them.
+      loss: the loss.
+      variables: what it trains.
+      scale: scales the loss.
+      spread: the model stands on several devices; a gradient is computed where its operation was.
+    """
     if not variables:
         raise ValueError(f"The loss {loss.name} has nothing to train: the model has no trainable variable.")
-    pairs = optimizer.compute_gradients(scale.scaled(loss), var_list=list(variables))
+    where = {"colocate_gradients_with_ops": True} if spread else {}
+    pairs = optimizer.compute_gradients(scale.scaled(loss), var_list=list(variables), **where)
     pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
     if not pairs:
         raise ValueError(f"The loss {loss.name} depends on none of the variables it is to train: " + _names(variables))
     return [(scale.unscaled(gradient), variable) for gradient, variable in pairs]
+
+
+def averaged(towers: Sequence[Sequence[GradientPairs]], weights: Sequence[tf.Tensor | None]) -> list[GradientPairs]:
+    """The mean of the towers' gradients: for every loss, pairs with the variables of the first tower.
+
+    Args:
+      towers: for every tower and loss the gradients.
+      weights: what each tower counts; None: all the same.
+
+    Example:
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     towers = [[[(tf.constant(2.0), 'w')]], [[(tf.constant(5.0), 'w')]]]
+      ...     print(session.run([averaged(towers, weights)[0][0][0] for weights in ([None, None], [2, 1])]))
+      [np.float32(3.5), np.float32(3.0)]
+    """
+    if len(towers) == 1:
+        return list(towers[0])
+    check_same_variables([[[variable for _, variable in pairs] for pairs in losses] for losses in towers])
+    shares = shares_of(weights)
+    return [
+        [(mean([gradient for gradient, _ in group], shares), group[0][1]) for group in zip(*of_towers, strict=True)]
+        for of_towers in zip(*towers, strict=True)
+    ]
+
+
+def check_same_variables(towers: Sequence[Sequence[Sequence[tf.Variable]]]) -> None:
+    """Raises where the losses of two towers train different variables, whose gradients have no mean.
+
+    Args:
+      towers: for every tower and loss the variables, as the first tower knows them.
+    """
+    for index, losses in enumerate(towers):
+        for variables, of_first in zip(losses, towers[0], strict=True):
+            only = {id(variable): variable for variable in (*variables, *of_first)}
+            for key in {id(variable) for variable in variables} & {id(variable) for variable in of_first}:
+                del only[key]
+            if only:
+                raise ValueError(
+                    f"The loss of tower {index} and that of the first one do not depend on the same variables; one of "
+                    f"them does not on {_names(list(only.values()))} Every call of model_fn must build the same model."
+                )
+
+
+def shares_of(weights: Sequence[Any]) -> list[Any]:
+    """What each weight is of their sum.
+
+    Example:
+      >>> shares_of([None, None])
+      [0.5, 0.5]
+    """
+    if any(weight is None for weight in weights):
+        return [1 / len(weights)] * len(weights)
+    numbers = [tf.cast(weight, tf.float32) for weight in weights]
+    total = tf.maximum(tf.add_n(numbers), 1.0)
+    return [number / total for number in numbers]
+
+
+def mean(values: Sequence[Any], shares: Sequence[Any]) -> Any:
+    """The sum of the values, each multiplied by its share; they may be `tf.IndexedSlices`."""
+    if any(isinstance(value, tf.IndexedSlices) for value in values):
+        parts = [tf.convert_to_tensor(value) if not isinstance(value, tf.IndexedSlices) else value for value in values]
+        if not all(isinstance(part, tf.IndexedSlices) for part in parts):
+            return mean([tf.convert_to_tensor(part) for part in parts], shares)
+        scaled = [_times(part.values, share) for part, share in zip(parts, shares, strict=True)]
+        return tf.IndexedSlices(
+            tf.concat(scaled, 0), tf.concat([part.indices for part in parts], 0), parts[0].dense_shape
+        )
+    if all(isinstance(share, float) for share in shares):
+        return _times(tf.add_n(list(values)), shares[0])
+    return tf.add_n([_times(value, share) for value, share in zip(values, shares, strict=True)])
+
+
+def _times(value: tf.Tensor, share: Any) -> tf.Tensor:
+    return value * tf.cast(share, value.dtype)
 
 
 def clipped(pairs: GradientPairs) -> GradientPairs:

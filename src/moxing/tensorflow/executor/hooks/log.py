@@ -20,10 +20,11 @@ class LogAction:
 
     Args:
       config: the run.
+      towers: how many batches a step takes.
     """
 
-    def __init__(self, config: RunConfig) -> None:
-        self._config = config
+    def __init__(self, config: RunConfig, towers: int = 1) -> None:
+        self._config, self._towers = config, towers
         self._time = time.perf_counter()
         self._steps = 0
         self._samples = 0
@@ -49,12 +50,13 @@ class LogAction:
     def _where(self, done: int, progress: Progress) -> str:
         """`step: S(global step: G)`: the number of the last step, from 0; outside TRAIN G is the restored step."""
         step = max(done - 1, 0)
-        return f"step: {step}(global step: {step if self._config.mode is ModeKeys.TRAIN else progress.global_step})"
+        trained = max(progress.global_step - 1, 0) if self._config.mode is ModeKeys.TRAIN else progress.global_step
+        return f"step: {step}(global step: {trained})"
 
     def _print(self, done: int, progress: Progress) -> None:
         now = time.perf_counter()
         if self._config.batch_size is not None:
-            samples = (progress.ledger.steps - self._steps) * self._config.batch_size
+            samples = (progress.ledger.steps - self._steps) * self._config.batch_size * self._towers
         else:
             samples = progress.ledger.samples - self._samples
         rate = samples / max(now - self._time, 1e-9)

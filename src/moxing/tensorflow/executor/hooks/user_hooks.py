@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHook
@@ -22,7 +23,7 @@ class UserHooks:
     def __init__(self, hooks: Sequence[tf.train.SessionRunHook]) -> None:
         self._hooks = list(hooks)
         #: True when a hook looks at, or feeds, every step.
-        self.want_every_step = any(_overrides(hook, name) for hook in hooks for name in ("before_run", "after_run"))
+        self.want_every_step = any(_wants_every_step(hook) for hook in hooks)
         self.stop_requested = False
         for hook in self._hooks:
             _check(hook)
@@ -68,6 +69,122 @@ class UserHooks:
         return values["moxing"]
 
 
+def hooks_of_towers(
+    towers: Sequence[Sequence[tf.train.SessionRunHook]], weights: Sequence[tf.Tensor] = ()
+) -> list[tf.train.SessionRunHook]:
+    """The hooks of a run from those that `model_fn` returned for every tower.
+
+    A hook that supports aggregation sees the means over all towers. One that does not is there for each of them. A
+    plain `tf.train.SessionRunHook` knows nothing of towers: the first one's is taken.
+
+    Args:
+      towers: for every tower its hooks, the same number in the same order.
+      weights: what each tower counts in a mean; empty: all the same.
+    """
+    kinds = [[type(hook).__name__ for hook in hooks] for hooks in towers]
+    for index, names in enumerate(kinds):
+        if names != kinds[0]:
+            raise ValueError(
+                f"model_fn returned the hooks {names} for tower {index}, and {kinds[0]} for the first one: they must "
+                "be the same, in the same order."
+            )
+    hooks: list[tf.train.SessionRunHook] = []
+    for same in zip(*towers, strict=True):
+        different = list({id(hook): hook for hook in same}.values())
+        if len(different) == 1 or not isinstance(same[0], AggregativeSessionRunHook):
+            hooks.append(same[0])
+        elif same[0].support_aggregation():
+            hooks.append(_Aggregated(same, weights))
+        else:
+            hooks.extend(different)
+    return hooks
+
+
+class _Aggregated(AggregativeSessionRunHook):
+    """One hook for all towers: the first tower's is given the means of what those of all towers fetch.
+
+    The others only say which tensors are theirs. So that they ask for them at the same steps, they are given the
+    numbers that the first one keeps.
+
+    Args:
+      towers: the hook of every tower.
+      weights: what each tower counts; empty: all the same.
+    """
+
+    def __init__(self, towers: Sequence[AggregativeSessionRunHook], weights: Sequence[tf.Tensor]) -> None:
+        self._first, self._towers, self._weights = towers[0], towers, list(weights)
+        self.wants_every_step = _wants_every_step(towers[0])
+
+    def support_aggregation(self) -> bool:
+        return True
+
+    def support_sync_workers(self) -> bool:
+        return self._first.support_sync_workers()
+
+    def run_inter_mode(self) -> bool:
+        return self._first.run_inter_mode()
+
+    def begin(self) -> None:
+        for hook in self._towers:
+            hook.begin()
+
+    def after_create_session(self, session: tf.Session, coord: tf.train.Coordinator) -> None:
+        self._first.after_create_session(session, coord)
+
+    def before_run(self, run_context: Any) -> Any:
+        numbers = {name: value for name, value in vars(self._first).items() if _is_number(value)}
+        for hook in self._towers[1:]:
+            for name, value in numbers.items():
+                setattr(hook, name, value)
+        requests = [hook.before_run(run_context) for hook in self._towers]
+        if requests[0] is None:
+            return None
+        feeds: dict[Any, Any] = {}
+        for index, request in enumerate(requests):
+            if request is None:
+                raise ValueError(
+                    f"The hook {type(self._first).__name__} asks for values of the first tower, and in the same step "
+                    f"for none of tower {index}: what its before_run goes by must be the same for all of them. Or let "
+                    "its support_aggregation return False: each tower then has a hook of its own."
+                )
+            _add_feeds(feeds, request.feed_dict, self._first)
+        if requests[0].fetches is None:
+            fetches = None
+        else:
+            fetches = {"towers": [request.fetches for request in requests], "weights": self._weights}
+        return tf.train.SessionRunArgs(fetches, feeds or None, requests[0].options)
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if run_values.results is not None:
+            weights = run_values.results["weights"] or None
+            means = tf.nest.map_structure(lambda *values: _mean(values, weights), *run_values.results["towers"])
+            run_values = run_values._replace(results=means)
+        self._first.after_run(run_context, run_values)
+
+    def end(self, session: tf.Session) -> None:
+        self._first.end(session)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | np.number)
+
+
+def _mean(values: Sequence[Any], weights: Sequence[Any] | None) -> Any:
+    """The mean of the towers' values; of what has none (text, an operation, unequal shapes) the first tower's."""
+    arrays = [np.asarray(value) for value in values]
+    if not np.issubdtype(arrays[0].dtype, np.number) or len({array.shape for array in arrays}) > 1:
+        return values[0]
+    exact = np.result_type(arrays[0].dtype, np.float64)
+    average = np.average(np.asarray(arrays, exact), axis=0, weights=weights)
+    return average.astype(arrays[0].dtype) if np.issubdtype(arrays[0].dtype, np.inexact) else average
+
+
+def _wants_every_step(hook: tf.train.SessionRunHook) -> bool:
+    if isinstance(hook, _Aggregated):
+        return hook.wants_every_step
+    return any(_overrides(hook, name) for name in ("before_run", "after_run"))
+
+
 def _overrides(hook: tf.train.SessionRunHook, method: str) -> bool:
     return all(getattr(type(hook), method) is not getattr(base, method) for base in _BASES)
 
@@ -84,7 +201,14 @@ def _check(hook: tf.train.SessionRunHook) -> None:
 
 
 def _add_feeds(feeds: dict[Any, Any], more: Any, hook: tf.train.SessionRunHook) -> None:
+    """Adds the feeds of a hook; two may feed one tensor the same value, Keras' learning phase for instance."""
     for key, value in (more or {}).items():
-        if key in feeds:
-            raise ValueError(f"Two hooks feed the same tensor {key}; the second is {type(hook).__name__}.")
+        if key in feeds and not _equal(feeds[key], value):
+            raise ValueError(
+                f"Two hooks feed the same tensor {key} different values; the second is {type(hook).__name__}."
+            )
         feeds[key] = value
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return one is other or np.array_equal(np.asarray(one), np.asarray(other))

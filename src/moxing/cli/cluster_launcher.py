@@ -1,0 +1,242 @@
+"""A whole cluster on this machine: starts its processes, restarts the job after a death, ends all with one signal.
+
+One thread does everything, as soon as there is something to do: a process is only started from it, since the kernel
+ties the end of a child to the thread that has started it. Importing this imports no TensorFlow.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import selectors
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from moxing.cli.cluster_output import Screen
+from moxing.cli.cluster_process import RoleProcess
+
+_USAGE_ERROR = 2
+_OUTPUT_IS_GONE = 141  # as a shell says it of a process that SIGPIPE ended
+_LONGEST_TURN = 0.25
+
+
+@dataclass(frozen=True)
+class Patience:
+    """For how many seconds the launcher waits before it takes stronger means.
+
+    Attributes:
+      stop: the workers have them after Ctrl-C or SIGTERM, to save a checkpoint.
+      failure: the other processes have them when one has failed, and the ps when the workers have ended.
+      farewell: the ps have them to end by themselves when all workers have ended well.
+    """
+
+    stop: float = 30.0
+    failure: float = 10.0
+    farewell: float = 20.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that are free on every interface of this machine, all different.
+
+    Example:
+      >>> len(set(free_ports(3)))
+      3
+    """
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            # TensorFlow's servers listen on every interface: free on 127.0.0.1 alone would not do.
+            one.bind(("", 0))
+        return [int(one.getsockname()[1]) for one in sockets]
+
+
+class Supervisor:
+    """Runs a job of several processes to its end.
+
+    Example:
+      >>> import sys, tempfile
+      >>> with tempfile.TemporaryDirectory() as logs:
+      ...   Supervisor(lambda: {'worker 0': [sys.executable, '-c', 'raise SystemExit(3)']}, Path(logs), 0).run()
+      3
+    """
+
+    def __init__(
+        self,
+        commands: Callable[[], Mapping[str, Sequence[str]]],
+        logs: Path,
+        max_restarts: int = 3,
+        patience: Patience | None = None,
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+          commands: called for every start of the job: the command line of each process by its name. Processes whose
+            name begins with `worker` do the work; the others serve them.
+          logs: the directory of the log files.
+          max_restarts: how often the whole job is started again after a process has failed.
+          patience: how long it waits.
+        """
+        self._commands, self._logs, self._max_restarts = commands, logs, max_restarts
+        self._patience = patience or Patience()
+        self._screen = Screen()
+        self._selector = selectors.DefaultSelector()
+        self._processes: list[RoleProcess] = []
+        self._stop_signal: int | None = None
+        self._at_once = False
+
+    def run(self) -> int:
+        """Runs the job and returns its exit code: that of the process that failed, or 0."""
+        with self._selector, self._signals():
+            try:
+                return self._run()
+            finally:
+                self._close()
+
+    def _run(self) -> int:
+        restarts = 0
+        while True:
+            self._start(restarts + 1)
+            failed = self._watch()
+            if failed is None:
+                return self._stop() if self._is_stopped else 0
+            code = failed.code or 0
+            again = self._may_restart(failed, restarts)
+            self._end(self._processes, signal.SIGTERM, self._patience.failure)
+            if not again or self._is_stopped:
+                return code
+            self._close()
+            restarts += 1
+
+    def _start(self, number: int) -> None:
+        for name, command in self._commands().items():
+            self._processes.append(
+                RoleProcess(name, len(self._processes), command, self._logs, number, self._selector, self._screen)
+            )
+
+    def _watch(self) -> RoleProcess | None:
+        """Waits for the end of the job; returns the process that failed, None if all ended well or are to stop."""
+        self._wait(lambda: self._is_stopped or bool(self._failed()) or not _running(self._workers()))
+        if not self._is_stopped and not self._failed():
+            self._wait(lambda: self._is_stopped or bool(self._failed()) or not self._rest(), self._patience.farewell)
+        if self._is_stopped:
+            return None
+        failed = self._failed()
+        if not failed:
+            self._end(self._processes, signal.SIGTERM, self._patience.failure)
+            return None
+        # Several at one look: a signal is rather the reason, an exit code of another what came of it.
+        return max(failed, key=lambda process: process.code or 0)
+
+    def _may_restart(self, failed: RoleProcess, restarts: int) -> bool:
+        """Says what has happened and what comes next."""
+        happened = f"{failed.name} {failed.how_it_ended}"
+        if not self._rest(self._workers()) and not any(worker.code for worker in self._workers()):
+            self._screen.say(f"{happened}, after all workers had ended well; its log is {failed.log}")
+        elif failed.code == _USAGE_ERROR:
+            self._screen.say(f"{happened}, a wrong command line: the job is not restarted; its log is {failed.log}")
+        elif restarts == self._max_restarts:
+            self._screen.say(f"{happened}; no restart is left of --max_restarts={restarts}; its log is {failed.log}")
+        else:
+            self._screen.say(f"{happened}; restart {restarts + 1} of {self._max_restarts} of the whole job")
+            return True
+        return False
+
+    def _stop(self) -> int:
+        """Ends everything after a signal: first the workers, who save what the ps hold; returns the exit code."""
+        number = self._stop_signal or signal.SIGTERM
+        name = signal.Signals(number).name
+        if not self._screen.is_gone:
+            seconds = f"{self._patience.stop:g} s"
+            self._screen.say(f"{name}: the workers have {seconds} to save and end; Ctrl-C kills them at once")
+        self._end(self._workers(), number, self._patience.stop)
+        self._end(self._processes, number, self._patience.failure)
+        if self._screen.is_gone:
+            return _OUTPUT_IS_GONE
+        # A ps that was told to end has done nothing wrong.
+        counted = [process for process in self._processes if not process.told or process in self._workers()]
+        # The signal's own code is what was asked for; 137 of one that could not save is worse than 143.
+        codes = [128 + signal.SIGKILL if process.code is None else process.code for process in counted]
+        return max(codes, key=lambda code: (code not in (0, 128 + number), code))
+
+    def _end(self, processes: Sequence[RoleProcess], number: int, seconds: float) -> None:
+        for process in processes:
+            process.tell(number)
+        self._wait(lambda: self._at_once or not self._rest(processes), seconds)
+        for process in self._rest(processes):
+            if not self._at_once:
+                self._screen.say(f"{process.name} did not end within {seconds:g} s and is killed")
+            process.kill()
+        # Not even SIGKILL ends a process that waits for a disk or a file server: no longer than this.
+        self._wait(lambda: not self._rest(processes), 10.0)
+
+    def _wait(self, done: Callable[[], bool], seconds: float = math.inf) -> None:
+        end = time.monotonic() + seconds
+        while not done() and time.monotonic() < end:
+            for key, _ in self._selector.select(_LONGEST_TURN):
+                key.data()
+            for process in self._processes:
+                process.look()
+            if self._screen.is_gone and not self._is_stopped:
+                self._stop_signal = signal.SIGTERM
+
+    def _workers(self) -> list[RoleProcess]:
+        return [process for process in self._processes if process.name.startswith("worker")]
+
+    def _rest(self, processes: Sequence[RoleProcess] | None = None) -> list[RoleProcess]:
+        return _running(self._processes if processes is None else processes)
+
+    def _failed(self) -> list[RoleProcess]:
+        return [process for process in self._processes if process.code and not process.told]
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self._stop_signal is not None
+
+    def _close(self) -> None:
+        for process in self._processes:
+            process.close()
+        self._processes = []
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Inside, Ctrl-C and SIGTERM end the job, and signals interrupt the waiting."""
+        reading, writing = os.pipe()
+        for descriptor in (reading, writing):
+            os.set_blocking(descriptor, False)
+        self._selector.register(reading, selectors.EVENT_READ, lambda: os.read(reading, 4096))
+        before = {signal.SIGCHLD: signal.signal(signal.SIGCHLD, lambda number, frame: None)}
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            # Ignored means that whoever started this wants it so: nohup, a background job of a shell.
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                before[number] = signal.signal(number, self._on_signal)
+        wakeup = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(wakeup)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            os.close(reading)
+            os.close(writing)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        # Passed on right here: the launcher itself may be waiting for a terminal that takes no output.
+        if self._stop_signal is None:
+            # A terminal that was closed is a wish to end; only few programs save at SIGHUP.
+            self._stop_signal = signal.SIGTERM if number == signal.SIGHUP else number
+            for process in self._workers():
+                process.tell(self._stop_signal)
+        elif number == signal.SIGINT:
+            self._at_once = True
+            for process in self._processes:
+                process.kill()
+
+
+def _running(processes: Sequence[RoleProcess]) -> list[RoleProcess]:
+    return [process for process in processes if process.code is None]

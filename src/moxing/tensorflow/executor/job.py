@@ -1,0 +1,147 @@
+"""The job that a run is part of: a process by itself, or one of a cluster."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.cluster import Role, current_role
+from moxing.tensorflow.cluster.server import PeerLostError, Server, server_of
+from moxing.tensorflow.executor.checkpoint import START, Position
+from moxing.tensorflow.executor.session_config import session_config
+from moxing.tensorflow.executor.specs import ModeKeys
+from moxing.tensorflow.parallel.devices import logical_cpus, tower_devices
+
+#: A dead peer is named by the watch within this time after TensorFlow's own error, which names none.
+_SECONDS_TO_NAME = 27.0
+
+#: The runs of this process that were a cluster's. All workers run the same script: a number means the same run on all.
+_numbers = itertools.count(1)
+
+
+class Job:
+    """What a run needs of the processes around it; alone it does nothing.
+
+    Args:
+      role: who this process is.
+      server: its server; None where the run is one process.
+      number: which run of this process it is.
+    """
+
+    def __init__(self, role: Role, server: Server | None = None, number: int = 0) -> None:
+        self.role, self.number = role, number
+        self._server = server
+
+    @property
+    def target(self) -> str:
+        """Of the session."""
+        return "" if self._server is None else self._server.target
+
+    @property
+    def is_cluster(self) -> bool:
+        """True when other workers take part."""
+        return self._server is not None
+
+    def agreed(self, seed: int, position: Position) -> tuple[int, Position]:
+        """Seed and place in the data as the chief says: the workers' parts must be parts of the same order.
+
+        Args:
+          seed: this process's.
+          position: this process's.
+        """
+        if self._server is None:
+            return seed, position
+        key = self._key("start")
+        if self.role.is_chief:
+            self._server.tell_all_workers(key, {"seed": seed, "position": asdict(position)})
+            return seed, position
+        told = self._server.wait_until_told(key)
+        place = told["position"]
+        return told["seed"], replace(START, **{**place, "samples": tuple(place["samples"])})
+
+    def variables_are_ready(self) -> None:
+        """The chief tells that the variables have their values; the others wait for it."""
+        if self._server is None:
+            return
+        if self.role.is_chief:
+            self._server.tell_all_workers(self._key("ready"), True)
+        else:
+            self._server.wait_until_told(self._key("ready"))
+
+    def steps_are_done(self) -> None:
+        """The chief goes on when no worker does steps any more."""
+        if self._server is not None:
+            self._server.meet_at_chief(self._key("done"))
+
+    @contextmanager
+    def watched(self, session: tf.Session) -> Iterator[None]:
+        """Inside, the death of another process ends what the session does, with an error that names it."""
+        if self._server is None:
+            yield
+            return
+        with self._server.interrupting(session.close):
+            try:
+                yield
+            except tf.errors.OutOfRangeError:
+                raise
+            except (tf.errors.OpError, RuntimeError) as error:
+                if isinstance(error, PeerLostError):
+                    raise
+                self._explain(error)
+                raise
+
+    def check(self, error: BaseException) -> None:
+        """Raises an error that names a dead peer, if that is what is behind `error`."""
+        if self._server is not None:
+            self._explain(error)
+
+    def _explain(self, error: BaseException) -> None:
+        server = self._server
+        if server is None:
+            return
+        of_network = isinstance(
+            error,
+            tf.errors.UnavailableError | tf.errors.AbortedError | tf.errors.CancelledError | tf.errors.InternalError,
+        )
+        until = time.monotonic() + (_SECONDS_TO_NAME if of_network else 0)
+        while server.loss is None and time.monotonic() < until:
+            time.sleep(0.1)
+        if server.loss is not None:
+            raise PeerLostError(server.loss) from error
+
+    def _key(self, what: str) -> str:
+        return f"run_{self.number}/{what}"
+
+
+def join_job(mode: ModeKeys) -> Job | None:
+    """This process's part in the job; None when it has none in this run.
+
+    A ps or controller serves in here until all workers are done, and then ends the process.
+
+    Args:
+      mode: training is done by all workers, everything else by the chief alone.
+    """
+    role = current_role()
+    if role.job == "evaluator":
+        return None if mode is ModeKeys.TRAIN else Job(Role())
+    if not role.is_cluster:
+        return Job(role)
+    if role.job != "worker":
+        server = server_of(role, session_config())
+        server.wait_for_peers()
+        server.serve()
+        raise SystemExit(0)
+    if mode is not ModeKeys.TRAIN:
+        return Job(Role()) if role.is_chief else None
+    config = session_config()
+    logical_cpus(config, tower_devices())
+    if role.num_workers > 1:
+        config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
+    server = server_of(role, config)
+    server.wait_for_peers()
+    return Job(role, server, next(_numbers))

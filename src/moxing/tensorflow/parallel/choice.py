@@ -1,0 +1,92 @@
+"""Which strategy a run takes."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from moxing.framework.flags import FLAGS
+from moxing.tensorflow.parallel.collective import Collective
+from moxing.tensorflow.parallel.devices import tower_devices
+from moxing.tensorflow.parallel.local import Local
+from moxing.tensorflow.parallel.parameter_server import ParameterServer
+from moxing.tensorflow.parallel.replicated import Replicated
+from moxing.tensorflow.parallel.strategy import Strategy
+
+#: Flags of gradient compression, which is not there yet.
+_NOT_YET = (
+    "dgc_sparsity_strategy",
+    "dgc_momentum_type",
+    "dgc_momentum",
+    "dgc_momentum_factor_masking",
+    "dgc_total_samples",
+    "min_size_in_kb",
+    "var_space_starter",
+    "var_mix_offset",
+)
+
+_ONE_MACHINE = ("replicated", "replicated_host")
+
+
+class Place(Protocol):
+    """What matters here of a process's role."""
+
+    @property
+    def is_cluster(self) -> bool: ...
+
+    @property
+    def num_workers(self) -> int: ...
+
+    @property
+    def index(self) -> int: ...
+
+    @property
+    def ps(self) -> tuple[str, ...]: ...
+
+
+def choose_strategy(training: bool, role: Place, run: int = 0) -> Strategy:
+    """The strategy that the flags ask for, or the best one for the devices.
+
+    Args:
+      training: false: there are no gradients, and all towers can share the variables.
+      role: this process's.
+      run: number of the run in this process.
+    """
+    _refuse_what_is_missing()
+    devices = tower_devices()
+    update = FLAGS.get("variable_update")
+    if role.is_cluster:
+        return _in_cluster(update, devices, role, run)
+    if update is not None and update.startswith(("distributed_", "collective")):
+        raise ValueError(f"--variable_update={update} is for a cluster: give --worker_hosts, or leave it out.")
+    if len(devices) == 1 or not training or update == "parameter_server":
+        return Local(devices)
+    if update in _ONE_MACHINE:
+        return Replicated(devices, on_host=update == "replicated_host")
+    # On one CPU copies of the variables would only take time.
+    return Local(devices) if devices[0].startswith("/cpu") else Replicated(devices)
+
+
+def _in_cluster(update: str | None, devices: list[str], role: Place, run: int) -> Strategy:
+    if update in _ONE_MACHINE:
+        raise ValueError(
+            f"--variable_update={update} is for one machine: in a cluster use parameter_server, or collective."
+        )
+    if update == "collective" or (update is None and not role.ps):
+        return Collective(devices, role.num_workers, role.index, run)
+    if not role.ps:
+        raise ValueError(f"--variable_update={update} needs parameter servers: give --ps_hosts, or use collective.")
+    in_step = FLAGS.get("sync_replicas")
+    return ParameterServer(devices, role.num_workers, role.index, run, servers=len(role.ps), in_step=in_step)
+
+
+def _refuse_what_is_missing() -> None:
+    for name in _NOT_YET:
+        if FLAGS.get(name) is not None:
+            raise NotImplementedError(f"--{name}={FLAGS.get(name)}: not available in this version; leave it out.")
+    update = FLAGS.get("variable_update")
+    if update in ("auto", "distributed_replicated_dgc", "distributed_replicated_mix"):
+        raise NotImplementedError(f"--variable_update={update}: not available in this version; leave it out.")
+    if FLAGS.get("warmup_steps"):
+        raise NotImplementedError(
+            f"--warmup_steps={FLAGS.get('warmup_steps')}: not available in this version; leave it out."
+        )

@@ -1,0 +1,85 @@
+"""What the strategies of a cluster's workers share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.parallel.gradients import GradientPairs, averaged, gradients_of, in_scopes, trainable_variables
+from moxing.tensorflow.parallel.loss_scale import LossScale
+from moxing.tensorflow.parallel.strategy import Strategy, Tower
+from moxing.tf1.towers import Towers
+
+
+class ClusterWorker(Strategy):
+    """A worker of a cluster.
+
+    Args:
+      devices: where its towers stand, within this process.
+      workers: how many workers there are.
+      index: which one this is.
+      run: number of the run in this process, the same on all workers: names of what they share contain it.
+    """
+
+    def __init__(self, devices: Sequence[str], workers: int, index: int, run: int) -> None:
+        super().__init__(devices)
+        self.workers, self.index = workers, index
+        self.task = f"/job:worker/task:{index}"
+        self.shared = f"moxing/run_{run}"
+        self._towers = Towers()
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        with tf.device(self.place(f"{self.task}/cpu:0")):
+            yield
+
+    @contextmanager
+    def local(self) -> Iterator[None]:
+        with tf.device(f"{self.task}/cpu:0"):
+            yield
+
+    @contextmanager
+    def tower(self, index: int) -> Iterator[None]:
+        device = self.place(f"{self.task}{self.devices[index]}")
+        with tf.device(device), self._towers.build(index), tf.variable_creator_scope(self._create):
+            yield
+
+    def place(self, device: str) -> Callable[[tf.Operation], str]:
+        """A device function for operations that go to `device`, and the variables that they use."""
+        raise NotImplementedError
+
+    def gradients(
+        self, towers: Sequence[Tower], optimizers: Sequence[Any], scale: LossScale
+    ) -> tuple[list[GradientPairs], tf.Tensor | None]:
+        """For every loss the mean gradients of this worker's towers; and how many samples they are the mean of."""
+        variables = trainable_variables()
+        gradients = []
+        for index, tower in enumerate(towers):
+            with tf.device(self.place(f"{self.task}{self.devices[index]}")):
+                gradients.append(
+                    [
+                        gradients_of(optimizer, loss, in_scopes(variables, scopes), scale, spread=True)
+                        for optimizer, loss, scopes in zip(optimizers, tower.losses, tower.var_scopes, strict=True)
+                    ]
+                )
+        weights = [tower.weight for tower in towers]
+        known = [tf.cast(weight, tf.float32) for weight in weights if weight is not None]
+        return averaged(gradients, weights), tf.add_n(known) if known else None
+
+    def _create(self, create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
+        """Variables that the user keeps out of checkpoints, such as those of metrics, are each worker's own."""
+        if tf.GraphKeys.LOCAL_VARIABLES in (arguments.get("collections") or []):
+            with self.local():
+                return create(**arguments)
+        return create(**arguments)
+
+
+def number(name: str, dtype: tf.DType = tf.int64) -> tf.Variable:
+    """A number of the run's own, beginning with 0, that is in no checkpoint."""
+    with tf.variable_scope(tf.VariableScope(reuse=tf.AUTO_REUSE), auxiliary_name_scope=False):
+        return tf.get_variable(
+            name, [], dtype, initializer=tf.zeros_initializer(), trainable=False, collections=["moxing/own"]
+        )

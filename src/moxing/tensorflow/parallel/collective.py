@@ -1,0 +1,178 @@
+"""`collective`: no ps; every worker has all variables, and the workers add up their gradients around a ring.
+
+Gradients are packed into a few large tensors, in the order in which the backward pass makes them, so that the first
+ones travel while the last ones are still computed. Every worker then applies the same mean, and all stay equal. A
+worker whose data has ended takes part with weight 0; when all have ended, that is the end of the data for everyone.
+
+TensorFlow tells one addition from the next by the `session.run` and the round of the loop in it. So all workers must do
+the same number of steps in every call, and the chief says how many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, number
+from moxing.tensorflow.parallel.devices import placed
+from moxing.tensorflow.parallel.gradients import GradientPairs, clipped
+from moxing.tensorflow.parallel.loss_scale import loss_scale
+from moxing.tensorflow.parallel.optimizers import applied_together, made
+from moxing.tensorflow.parallel.strategy import HOOK, SIGNAL, Tower
+
+#: Bytes of gradients that travel as one: a message costs about as long as a megabyte.
+_PACK_BYTES = 8 << 20
+_GROUP = 1
+
+#: What a worker that was sent a signal adds to the sum of wishes to stop: more than all hooks together.
+_SIGNALLED = 1e6
+
+#: What a sum of 32-bit floating-point numbers holds exactly.
+_MOST_STEPS = 1 << 20
+
+
+class Collective(ClusterWorker):
+    """Variables on every worker, gradients added up by TensorFlow's collective operations."""
+
+    in_step = True
+
+    def __init__(self, devices: Sequence[str], workers: int, index: int, run: int) -> None:
+        super().__init__(devices, workers, index, run)
+        # An operation is the same one on all workers by its number, which must not come twice in a process.
+        self._instance = run * 1_000_000
+        self._stop: tf.Variable | None = None
+        self._proposed = 0
+
+    def place(self, device: str) -> Callable[[tf.Operation], str]:
+        return placed(device, f"{self.task}/cpu:0")
+
+    def train_op(
+        self,
+        towers: Sequence[Tower],
+        optimizer_fns: Sequence[Callable[..., Any]],
+        before: Sequence[tf.Operation],
+        global_step: tf.Variable,
+    ) -> tf.Operation:
+        optimizers = [made(function) for function in optimizer_fns]
+        scale = loss_scale()
+        groups, weight = self.gradients(towers, optimizers, scale)
+        with self.local():
+            self._stop = number(f"{self.shared}/stop", tf.float32)
+            self._proposal = number(f"{self.shared}/proposal", tf.float32)
+            self._value = tf.placeholder(tf.float32, [])
+            self._set_stop = tf.assign(self._stop, self._value).op
+            self._set_proposal = tf.assign(self._proposal, self._value).op
+        own = tf.constant(1.0) if weight is None else weight
+        agreed = tf.stack([own, self._stop.read_value(), self._proposal.read_value()])
+        total, stops, steps = tf.unstack(self._sum(agreed))
+        groups = self._means(groups, weight, total)
+        everything = [gradient for group in groups for gradient, _ in group]
+        pairs = [clipped(group) for group in groups]
+
+        def apply() -> tf.Operation:
+            with tf.control_dependencies([*before, *everything]):
+                return scale.applied(everything, lambda: applied_together(optimizers, pairs, global_step), global_step)
+
+        # An addition that is under way when the data ends would be broken off, on the other workers too.
+        with tf.control_dependencies(everything):
+            done = apply() if weight is None else self._unless_ended(total, apply)
+        with tf.control_dependencies([done]):
+            reason = tf.where(stops < _SIGNALLED, HOOK, SIGNAL)
+            self.halt = tf.where(stops > 0, reason, 0)
+            self.next_steps = tf.cast(tf.maximum(steps, 1.0), tf.int64)
+        return tf.group(self.halt, self.next_steps, done, name="train_op")
+
+    def ready(self) -> list[tf.Operation]:
+        """All workers take the chief's variables."""
+        own = [] if self._stop is None else [self._stop.initializer, self._proposal.initializer]
+        return [*own, *(self._from_chief(variable) for variable in tf.global_variables())]
+
+    def request_stop(self, session: tf.Session, why: int) -> None:
+        if self._stop is not None:
+            session.run(self._set_stop, {self._value: 1.0 if why == HOOK else _SIGNALLED})
+
+    def propose(self, session: tf.Session, steps: int) -> None:
+        proposed = min(steps, _MOST_STEPS)
+        if self.is_chief and proposed != self._proposed:
+            self._proposed = proposed
+            session.run(self._set_proposal, {self._value: proposed})
+
+    def configure(self, config: tf.ConfigProto) -> None:
+        config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
+
+    def _unless_ended(self, total: tf.Tensor, apply: Callable[[], tf.Operation]) -> tf.Operation:
+        """Applies the step; where no worker had data, it is the end of the data instead."""
+        gate = tf.FIFOQueue(1, [tf.int64], [[]], shared_name=f"{self.shared}/gate", name="gate")
+
+        def go_on() -> tf.Tensor:
+            with tf.control_dependencies([apply()]):
+                with tf.control_dependencies([gate.enqueue(tf.constant(0, tf.int64))]):
+                    return tf.constant(0)
+
+        def end() -> tf.Tensor:
+            with tf.control_dependencies([gate.close()]):
+                return tf.constant(0)
+
+        with tf.control_dependencies([tf.cond(total > 0, go_on, end)]):
+            # From a closed queue this is the end of the data.
+            return gate.dequeue().op
+
+    def _means(
+        self, groups: Sequence[GradientPairs], weight: tf.Tensor | None, total: tf.Tensor
+    ) -> list[GradientPairs]:
+        """The mean of all workers' gradients, in the arrangement of `groups`."""
+        gradients = [tf.convert_to_tensor(gradient) for group in groups for gradient, _ in group]
+        if weight is not None:
+            gradients = [gradient * tf.cast(weight, gradient.dtype) for gradient in gradients]
+        means: dict[int, tf.Tensor] = {}
+        for pack in _packs(gradients):
+            whole = tf.concat([tf.reshape(gradients[place], [-1]) for place in pack], 0)
+            mean = self._sum(whole) / tf.cast(tf.maximum(total, 1.0), whole.dtype)
+            sizes = [gradients[place].shape.num_elements() for place in pack]
+            for place, part in zip(pack, tf.split(mean, sizes), strict=True):
+                means[place] = tf.reshape(part, gradients[place].shape)
+        places = iter(range(len(gradients)))
+        return [[(means[next(places)], variable) for _, variable in group] for group in groups]
+
+    def _sum(self, tensor: tf.Tensor) -> tf.Tensor:
+        self._instance += 1
+        result = tf.raw_ops.CollectiveReduce(
+            input=tensor,
+            group_size=self.workers,
+            group_key=_GROUP,
+            instance_key=self._instance,
+            merge_op="Add",
+            final_op="Id",
+            subdiv_offsets=[0],
+        )
+        result.set_shape(tensor.shape)
+        return result
+
+    def _from_chief(self, variable: tf.Variable) -> tf.Operation:
+        self._instance += 1
+        what = {"group_size": self.workers, "group_key": _GROUP, "instance_key": self._instance}
+        shape = variable.shape
+        with self.local():
+            if self.is_chief:
+                value = variable.read_value()
+                return tf.raw_ops.CollectiveBcastSend(input=value, shape=shape, **what).op
+            value = tf.raw_ops.CollectiveBcastRecv(T=variable.dtype.base_dtype, shape=shape, **what)
+            return tf.assign(variable, value).op
+
+
+def _packs(gradients: Sequence[tf.Tensor]) -> Iterator[list[int]]:
+    """The places of gradients that travel together, those of the last layers first: they are there first."""
+    pack: list[int] = []
+    size = 0
+    for place in reversed(range(len(gradients))):
+        gradient = gradients[place]
+        bytes_ = gradient.shape.num_elements() * gradient.dtype.size
+        if pack and (size + bytes_ > _PACK_BYTES or gradient.dtype != gradients[pack[0]].dtype):
+            yield pack
+            pack, size = [], 0
+        pack.append(place)
+        size += bytes_
+    if pack:
+        yield pack

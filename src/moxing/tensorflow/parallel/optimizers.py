@@ -1,0 +1,36 @@
+"""The user's optimizers: made, checked, and applied together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.parallel.gradients import GradientPairs
+
+
+def made(function: Callable[..., Any]) -> Any:
+    """The optimizer that an `optimizer_fn` returns.
+
+    Example:
+      >>> made(lambda: 0.1)
+      Traceback (most recent call last):
+      TypeError: optimizer_fn returned 0.1: expected a tf.train.Optimizer (compute_gradients and apply_gradients).
+    """
+    optimizer = function()
+    methods = ("compute_gradients", "apply_gradients")
+    if all(callable(getattr(optimizer, method, None)) for method in methods):
+        return optimizer
+    raise TypeError(f"optimizer_fn returned {optimizer!r}: expected a tf.train.Optimizer ({' and '.join(methods)}).")
+
+
+def applied_together(
+    optimizers: Sequence[Any], pairs: Sequence[GradientPairs], global_step: tf.Variable | None
+) -> tf.Operation:
+    """All updates, then `global_step` once, by the last optimizer; None: it stays."""
+    *first, last = list(zip(optimizers, pairs, strict=True))
+    applied = [optimizer.apply_gradients(group) for optimizer, group in first]
+    with tf.control_dependencies(applied):
+        applied.append(last[0].apply_gradients(last[1], global_step=global_step))
+    return tf.group(*applied, name="train_op")

@@ -1,0 +1,119 @@
+"""What every strategy can do: one strategy a file, chosen by `--variable_update` and by where the run takes place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+#: Why all workers stop together: a hook of one of them asked for it, or one of them was sent a signal.
+HOOK, SIGNAL = 1, 2
+
+
+@dataclass(frozen=True)
+class Tower:
+    """What training needs of one tower.
+
+    Attributes:
+      losses: its losses.
+      var_scopes: for every loss the scopes that it trains, or None for all variables.
+      weight: how many samples its gradients are the mean of; None: as many as those of every other tower.
+    """
+
+    losses: Sequence[tf.Tensor]
+    var_scopes: Sequence[Sequence[str] | None]
+    weight: tf.Tensor | None = None
+
+
+class Strategy:
+    """Where variables live, and how the gradients of the towers become updates.
+
+    Attributes:
+      devices: where the towers of this process stand.
+      workers: how many processes share the data.
+      index: which of them this is. The first is the chief, which alone writes.
+      in_step: all workers do every step together.
+      halt: not 0 after a step when this was the last one, for `HOOK` or `SIGNAL`; None where each worker decides for
+        itself.
+      next_steps: after a step how many the next `session.run` does on all workers; None where each may do as many as it
+        likes.
+    """
+
+    workers = 1
+    index = 0
+    in_step = False
+    halt: tf.Tensor | None = None
+    next_steps: tf.Tensor | None = None
+
+    def __init__(self, devices: Sequence[str]) -> None:
+        self.devices = list(devices)
+
+    @property
+    def towers(self) -> int:
+        """How many towers this process builds."""
+        return len(self.devices)
+
+    @property
+    def is_chief(self) -> bool:
+        """True for the one process that restores, saves and exports."""
+        return self.index == 0
+
+    @property
+    def owns_variables(self) -> bool:
+        """True where this process gives the variables their first values."""
+        return True
+
+    def scope(self) -> AbstractContextManager[None]:
+        """Inside, everything of the run is built."""
+        return _nothing()
+
+    def local(self) -> AbstractContextManager[None]:
+        """Inside, also variables stand in this process."""
+        return _nothing()
+
+    def tower(self, index: int) -> AbstractContextManager[None]:
+        """Inside, `model_fn` builds tower `index`; the towers are built in their order."""
+        raise NotImplementedError
+
+    def train_op(
+        self,
+        towers: Sequence[Tower],
+        optimizer_fns: Sequence[Callable[..., Any]],
+        before: Sequence[tf.Operation],
+        global_step: tf.Variable,
+    ) -> tf.Operation:
+        """One step: all gradients, then all updates, then `global_step` once.
+
+        Args:
+          towers: what `model_fn` returned for each of them.
+          optimizer_fns: for every loss a function that returns its optimizer.
+          before: operations that come before the updates: the arrival of the batches, batch-norm moving averages.
+          global_step: the step counter.
+        """
+        raise NotImplementedError
+
+    def ready(self) -> list[tf.Operation]:
+        """Operations to be run when the variables have their values, before the first step."""
+        return []
+
+    def request_stop(self, session: tf.Session, why: int) -> None:
+        """Asks all workers to stop together; `halt` tells when.
+
+        Args:
+          session: the run's.
+          why: what `halt` will be.
+        """
+
+    def propose(self, session: tf.Session, steps: int) -> None:
+        """The chief says what `next_steps` is to be."""
+
+    def configure(self, config: tf.ConfigProto) -> None:
+        """Adds to the session's settings what the strategy needs."""
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
