@@ -8,7 +8,7 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -48,12 +48,46 @@ def unreachable(peers: Mapping[str, str], timeout: float = 2.0) -> dict[str, str
         if answer.state != "open":
             answers[name] = answer.detail
 
-    threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in targets]
+    _at_the_same_time(ask, targets)
+    return {name: answers[name] for name in peers if name in answers}
+
+
+def not_servers(peers: Mapping[str, str], timeout: float = 2.0) -> dict[str, str]:
+    """The peers whose port can be connected to but where no TensorFlow server answers, each with the reason.
+
+    Some networks accept a connection to any address; another program may have the port.
+
+    Args:
+      peers: The addresses of the peers, by name.
+      timeout: Seconds that each may take to answer.
+    """
+    answers: dict[str, str] = {}
+
+    def ask(name: str) -> None:
+        if not _answers_like_a_server(peers[name], timeout):
+            answers[name] = "the port is open, but no TensorFlow server answers"
+
+    _at_the_same_time(ask, peers)
+    return {name: answers[name] for name in peers if name in answers}
+
+
+def _answers_like_a_server(address: str, timeout: float) -> bool:
+    """Greets as gRPC does, by HTTP/2: a server answers with a frame of its settings."""
+    try:
+        with socket.create_connection(split_address(address), timeout) as connection:
+            connection.settimeout(timeout)
+            connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+            return connection.recv(9)[3:4] == b"\x04"
+    except OSError:
+        return False
+
+
+def _at_the_same_time(ask: Callable[[str], None], names: Iterable[str]) -> None:
+    threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return {name: answers[name] for name in peers if name in answers}
 
 
 def explain(role: Role, unreachable: Mapping[str, str]) -> str:

@@ -77,7 +77,7 @@ class Server:
         """Returns when every process of the job can be reached; says after a while which ones cannot, and why."""
         started, told = time.monotonic(), False
         limit = FLAGS.get("session_timeout")
-        while missing := reach.unreachable(self.role.peers):
+        while missing := reach.unreachable(self.role.peers) or reach.not_servers(self.role.peers):
             waited = time.monotonic() - started
             if limit and waited > limit:
                 raise PeerLostError(f"--session_timeout={limit}: after {limit} s\n{reach.explain(self.role, missing)}")
@@ -99,8 +99,14 @@ class Server:
 
     def wait_until_told(self, key: str) -> Any:
         """What another process writes on this one's board."""
+        started, told = time.monotonic(), False
         while (value := self.told(key)) is None:
             self.check()
+            if not told and time.monotonic() - started > reach.WAIT_MESSAGE_AFTER:
+                told = True
+                tf.logging.warning(
+                    "%s has waited %d s for the others (%s).", self.role.name, reach.WAIT_MESSAGE_AFTER, key
+                )
             time.sleep(_POLL_SECONDS)
         return value
 

@@ -108,6 +108,12 @@ def _log_info(models: Sequence[Model], lengths: Sequence[tf.Tensor]) -> tuple[di
     first = models[0].log_info
     if len(models) == 1:
         return first, first
+    for index, model in enumerate(models):
+        if set(model.log_info) != set(first):
+            raise ValueError(
+                f"model_fn returned log_info with {sorted(model.log_info)} for tower {index}, and with {sorted(first)} "
+                "for the first one: every call of model_fn must build the same model."
+            )
     shares = shares_of(lengths)
     means = {name: mean([tf.cast(model.log_info[name], tf.float32) for model in models], shares) for name in first}
     return first if FLAGS.get("log_first_clone") else means, means

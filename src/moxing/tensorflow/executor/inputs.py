@@ -189,8 +189,8 @@ def with_stand_ins(dataset: tf.data.Dataset, stand_in: tf.data.Dataset, count: i
     So the last, short group of elements can be taken as a whole one. None: without end.
 
     Example:
-      >>> numbers = tf.data.Dataset.range(3)
-      >>> with tf.Session() as session:
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     numbers = tf.data.Dataset.range(3)
       ...     element = tf.data.make_one_shot_iterator(with_stand_ins(numbers, numbers, 2)).get_next()
       ...     print([tuple(int(part) for part in session.run(element)) for _ in range(5)])
       [(0, 1), (1, 1), (2, 1), (0, 0), (0, 0)]
@@ -454,6 +454,12 @@ def _dealt(batch: list[Leaf], towers: int) -> list[list[Leaf]]:
     if not all(isinstance(leaf, tf.Tensor) for leaf in batch):
         raise NotImplementedError(
             "input_fn returned sparse tensors from queues, which cannot be dealt out to several towers: use tf.data."
+        )
+    fed = [leaf for leaf in batch if leaf.op.type.startswith("Placeholder")]
+    if fed:
+        raise ValueError(
+            f"input_fn returned the placeholder {fed[0].name}, and {towers} towers each need a batch of their own: "
+            "make the placeholder in model_fn, and a FeedSessionRunHook there feeds every tower's."
         )
     queue = tf.FIFOQueue(2 * towers, [leaf.dtype for leaf in batch], name="towers")
     tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue(batch)]))

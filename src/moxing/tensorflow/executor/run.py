@@ -144,7 +144,8 @@ def _carry_out(
 ) -> RunResult:
     training = config.mode is ModeKeys.TRAIN
     restore = make_restore(source, training) if source is not None else None
-    users = hooks_of_towers([model.hooks for model in step.models])
+    lengths = [step.inputs.batch_length(index) for index in range(len(step.models))] if len(step.models) > 1 else ()
+    users = hooks_of_towers([model.hooks for model in step.models], lengths)
     hooks = UserHooks([*users, *_output_hooks(config, step)])
     hooks.begin()
     if users and not tf.get_collection(tf.GraphKeys.SAVERS) and tf.global_variables():

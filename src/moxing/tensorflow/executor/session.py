@@ -44,14 +44,14 @@ def open_session(
         session.run(fill_tables)
         if restore is not None:
             restore(session)
-        if strategy.owns_variables:
-            session.run(ready)
-        job.variables_are_ready()
         session.run(list(initializers))
         threads: list[threading.Thread] = []
         try:
-            # Queues may draw on iterators that a hook initialises.
+            # Queues may draw on iterators that a hook initialises, and copies of variables on what it assigns.
             hooks.after_create_session(session, coordinator)
+            if strategy.owns_variables:
+                session.run(ready)
+            job.variables_are_ready()
             if tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS):
                 threads = tf.train.start_queue_runners(session, coordinator)
             yield session

@@ -1,0 +1,406 @@
+"""What a cluster on one machine costs beside the alternatives, and towers beside one: interleaved rounds, medians.
+
+    python benchmarks/scaling.py [--what cluster,towers] [--models A,B] [--peers one,ps,async,collective,tf,torch]
+                                 [--nets A,B] [--rounds 5] [--steps 40] [--threads 1] [--json FILE]
+
+In every round every peer runs once, in processes of its own that have the machine to themselves. They talk over
+127.0.0.1, no network is slower. Everything is on the CPU, float32, with plain SGD.
+
+cluster: one process, and two workers that train one model together.
+
+* dense: three dense layers of 25.1 million parameters, batch 4 for every worker: a light step, 100 MB of gradients;
+* mobilenet_v1_025: 0.5 million parameters in 83 tensors, images of 96 x 96, batch 8 for every worker.
+
+Every process has one thread within operations and one between them (`--threads`), PyTorch one in all; what TensorFlow,
+gRPC and gloo use for sending comes on top. There are two cores, and with a ps three processes on them.
+
+A step is one batch on every worker. A worker warms up, then does its steps; its rate is steps by time, the figure is
+the mean of the two workers. Ours takes time from `mox.run`'s own log lines, one in ten steps, so that logging is in it;
+so is reading the samples with tf.data, while the peers have one batch in memory. `MultiWorkerMirroredStrategy` does ten
+steps in one call of a tf.function, which is its fastest way. Under ps async every worker goes on alone, and the slower
+one is measured over fewer steps. The dense model does --steps, the small network five times as many.
+
+MB on the wire: what the loopback interface received in the timed steps, divided by steps and workers. A message
+is in it once, where it arrives, with all headers; what worker and ps send each other counts for the worker. Whatever
+else talks on this machine's loopback counts as well: the row of one process shows how much that is.
+
+towers: `--num_gpus=N`, N towers on as many logical devices of one CPU, with the time of one tower whose batch is N times
+as large as 1. TensorFlow chooses its threads. Ten times --steps, a hundred times for the softmax.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+FOLDER = Path(__file__).parent / "scaling_peers"
+WORKERS = 2
+SECONDS_OF_A_ROUND = 900
+
+sys.path.insert(0, str(FOLDER))
+from common import TOGETHER, bytes_on_wire  # noqa: E402
+
+
+class Model(NamedTuple):
+    """A model that workers train together: its name, samples of a batch, how many times `--steps`, its parameters."""
+
+    name: str
+    batch: int
+    times: int
+    parameters: int
+
+
+class Net(NamedTuple):
+    """A model that towers train: its name, samples of a tower's batch, how many times `--steps`."""
+
+    name: str
+    batch: int
+    times: int
+
+
+class Process(NamedTuple):
+    """A process of a peer: its script, the words behind those of the task, its settings, whether it prints figures."""
+
+    script: str
+    words: list[str] = []
+    settings: dict[str, str] = {}
+    measures: bool = True
+
+
+class Peer(NamedTuple):
+    """A peer: its name in the tables, the package that it needs, and its processes from (free ports, threads)."""
+
+    title: str
+    package: str
+    processes: Callable[[list[int], int], list[Process]]
+
+
+class Figures(NamedTuple):
+    """What was measured of a peer in every round: steps a second, bytes on the wire by step and worker."""
+
+    rates: list[float]
+    sent: list[float]
+
+
+MODELS = {
+    "dense": Model("dense", batch=4, times=1, parameters=25_076_712),
+    "mobilenet_v1_025": Model("mobilenet_v1_025", batch=8, times=5, parameters=470_072),
+}
+NETS = {
+    "lenet": Net("lenet", batch=32, times=10),
+    "resnet_v1_20": Net("resnet_v1_20", batch=32, times=10),
+    "softmax": Net("softmax", batch=100, times=100),
+}
+TOWERS = (2, 4)
+
+
+# --- the peers --------------------------------------------------------------------------------------------------------
+
+
+def _flags_of_threads(threads: int) -> list[str]:
+    return [f"--num_inter_threads={threads}", f"--num_intra_threads={threads}"]
+
+
+def _ours(servers: int, *flags: str) -> Callable[[list[int], int], list[Process]]:
+    """The processes of a cluster of ours, each with the manual's command line."""
+
+    def processes(ports: list[int], threads: int) -> list[Process]:
+        hosts = [f"127.0.0.1:{port}" for port in ports]
+        workers, ps = hosts[:WORKERS], hosts[WORKERS : WORKERS + servers]
+        cluster = [f"--worker_hosts={','.join(workers)}", f"--ps_hosts={','.join(ps)}"]
+
+        def process(job: str, index: int) -> Process:
+            who = [f"--job_name={job}", f"--task_index={index}"]
+            return Process("mox_job.py", [*who, *cluster, *_flags_of_threads(threads), *flags], {}, job == "worker")
+
+        return [process("worker", index) for index in range(WORKERS)] + [process("ps", index) for index in range(servers)]
+
+    return processes
+
+
+def _alone(ports: list[int], threads: int) -> list[Process]:
+    return [Process("mox_job.py", _flags_of_threads(threads))]
+
+
+def _multi_worker_strategy(ports: list[int], threads: int) -> list[Process]:
+    cluster = {"worker": [f"127.0.0.1:{port}" for port in ports[:WORKERS]]}
+    roles = [{"cluster": cluster, "task": {"type": "worker", "index": index}} for index in range(WORKERS)]
+    return [Process("tf_strategy.py", settings={"TF_CONFIG": json.dumps(role)}) for role in roles]
+
+
+def _ddp(ports: list[int], threads: int) -> list[Process]:
+    common = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(ports[0]),
+        "WORLD_SIZE": str(WORKERS),
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
+    return [Process("torch_ddp.py", settings={**common, "RANK": str(index)}) for index in range(WORKERS)]
+
+
+PEERS = {
+    "one": Peer("mox.run, 1 process", "moxing", _alone),
+    "ps": Peer("mox.run, ps sync", "moxing", _ours(1)),
+    "async": Peer("mox.run, ps async", "moxing", _ours(1, "--sync_replicas=False")),
+    "tf": Peer("MultiWorkerMirroredStrategy", "tf_keras", _multi_worker_strategy),
+    "torch": Peer("PyTorch DDP, gloo", "torch", _ddp),
+    "collective": Peer("mox.run, collective", "moxing", _ours(0, "--variable_update=collective")),
+}
+
+
+# --- running them -----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def free_ports(count: int) -> Iterator[list[int]]:
+    """Ports that nobody listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        ports = [one.getsockname()[1] for one in sockets]
+    yield ports
+
+
+def reported(title: str, processes: list[Process], task: list[object], threads: int) -> list[list[float]]:
+    """The figures that the processes of one peer print, once: steps, seconds, bytes and parameters of every worker."""
+    left_out = ("TF_CONFIG", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+    settings = {name: value for name, value in os.environ.items() if name not in left_out}
+    settings |= {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "1", "CUDA_VISIBLE_DEVICES": "-1"}
+    if threads:
+        settings["OMP_NUM_THREADS"] = str(threads)
+    words = [str(word) for word in task]
+    with contextlib.ExitStack() as stack:
+        running = []
+        for process in processes:
+            # Files and not pipes: nobody reads while the processes run.
+            output, errors = (stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2))
+            command = [sys.executable, str(FOLDER / process.script), *words, *process.words]
+            child = subprocess.Popen(command, stdout=output, stderr=errors, env={**settings, **process.settings})
+            stack.callback(_end, child)
+            running.append((process, child, output, errors))
+        failed = _wait([child for _, child, _, _ in running])
+        found = []
+        for process, child, output, errors in running:
+            output.seek(0)
+            line = next((line[1:] for line in output if line.startswith("@")), None)
+            if child is failed or (process.measures and line is None and failed is None):
+                errors.seek(0)
+                code = child.poll()
+                raise SystemExit(f"{title}: {process.script} ended with {code}:\n{errors.read()[-3000:]}")
+            if process.measures and line is not None:
+                found.append([float(word) for word in line.split()])
+    # A run takes minutes: what is measured is shown, and not lost when a later peer fails.
+    told = "; ".join(f"{steps:.0f} steps in {seconds:.2f} s, {sent / 1e6:.1f} MB" for steps, seconds, sent, _ in found)
+    print(f"{title}, {' '.join(words)}: {told}", file=sys.stderr, flush=True)
+    return found
+
+
+def _end(child: subprocess.Popen) -> None:
+    if child.poll() is None:
+        child.kill()
+    child.wait()
+
+
+def _wait(children: list[subprocess.Popen]) -> subprocess.Popen | None:
+    """Waits for all; returns the first that failed, or that did not end in time."""
+    until = time.monotonic() + SECONDS_OF_A_ROUND
+    while time.monotonic() < until:
+        codes = [child.poll() for child in children]
+        for child, code in zip(children, codes, strict=True):
+            if code:
+                return child
+        if None not in codes:
+            return None
+        time.sleep(0.05)
+    return next((child for child in children if child.poll() is None), None)
+
+
+def cluster_figures(models: list[str], peers: list[str], options: argparse.Namespace) -> dict[str, dict[str, Figures]]:
+    """What was measured, by model and peer."""
+    figures: dict[str, dict[str, Figures]] = {name: {peer: Figures([], []) for peer in peers} for name in models}
+    for _ in range(options.rounds):
+        for model in (MODELS[name] for name in models):
+            task = [model.name, model.batch, TOGETHER * model.times, options.steps * model.times]
+            for name in peers:
+                peer = PEERS[name]
+                with free_ports(WORKERS + 1) as ports:
+                    found = reported(peer.title, peer.processes(ports, options.threads), task, options.threads)
+                for *_, parameters in found:
+                    if parameters != model.parameters:
+                        raise SystemExit(f"{peer.title}: {model.name} has {parameters:,.0f} parameters in it")
+                rates = [steps / seconds for steps, seconds, _, _ in found]
+                # What the first worker saw of the wire in its time; by then all workers had done so many steps.
+                _, seconds, sent, _ = found[0]
+                figures[model.name][name].rates.append(statistics.mean(rates))
+                figures[model.name][name].sent.append(sent / seconds / sum(rates))
+    return figures
+
+
+def tower_figures(nets: list[str], options: argparse.Namespace) -> dict[str, dict[int, dict[str, list[float]]]]:
+    """Seconds a step, by network and number of towers: of the towers, and of one tower with their batches."""
+    figures: dict[str, dict[int, dict[str, list[float]]]] = {
+        net: {count: {"towers": [], "one": []} for count in TOWERS} for net in nets
+    }
+    for _ in range(options.rounds):
+        for net in (NETS[name] for name in nets):
+            for count in TOWERS:
+                for kind, batch, towers in (("one", net.batch * count, 1), ("towers", net.batch, count)):
+                    task = [net.name, batch, TOGETHER * net.times, options.steps * net.times]
+                    process = Process("mox_job.py", [f"--num_gpus={towers}"])
+                    ((steps, seconds, _, _),) = reported(f"{towers} towers", [process], task, 0)
+                    figures[net.name][count][kind].append(seconds / steps)
+    return figures
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def cluster_table(figures: dict[str, Figures]) -> str:
+    """A Markdown table of medians and spread."""
+    lines = ["| | steps/s | range | MB on the wire by step and worker |", "|---|---:|---:|---:|"]
+    for name, (rates, sent) in figures.items():
+        spread = f"{min(rates):.3g} – {max(rates):.3g}"
+        wire = f"{statistics.median(sent) / 1e6:.4g}"
+        lines.append(f"| {PEERS[name].title} | {statistics.median(rates):.3g} | {spread} | {wire} |")
+    return "\n".join(lines)
+
+
+def verdict(figures: dict[str, Figures]) -> str:
+    """The ratios of the collective mode; round by round, since what disturbs a round disturbs all of its peers."""
+    lines = []
+    peers = [name for name in ("tf", "torch") if name in figures]
+    if "collective" in figures and peers:
+        fastest = max(peers, key=lambda name: statistics.median(figures[name].rates))
+        lines.append(_ratio(figures, fastest, "1.00"))
+    if "collective" in figures and "ps" in figures:
+        lines.append(_ratio(figures, "ps", "1.50"))
+    return "\n".join(lines)
+
+
+def _ratio(figures: dict[str, Figures], other: str, wanted: str) -> str:
+    rounds = zip(figures["collective"].rates, figures[other].rates, strict=True)
+    ratios = [ours / theirs for ours, theirs in rounds]
+    spread = f"{min(ratios):.2f} – {max(ratios):.2f}"
+    return f"collective / {PEERS[other].title}: {statistics.median(ratios):.2f} ({spread}), wanted: at least {wanted}"
+
+
+def tower_table(figures: dict[str, dict[int, dict[str, list[float]]]]) -> str:
+    """A Markdown table of medians and spread."""
+    lines = [
+        "| | towers | ms a step | range | one tower, all batches | range | ratio | range |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for net, by_count in figures.items():
+        for count, times in by_count.items():
+            cells = []
+            for kind in ("towers", "one"):
+                milliseconds = [seconds * 1e3 for seconds in times[kind]]
+                cells += [f"{statistics.median(milliseconds):.3g}", f"{min(milliseconds):.3g} – {max(milliseconds):.3g}"]
+            ratios = [ours / one for ours, one in zip(times["towers"], times["one"], strict=True)]
+            cells += [f"{statistics.median(ratios):.2f}", f"{min(ratios):.2f} – {max(ratios):.2f}"]
+            lines.append(f"| {net} | {count} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def surroundings(options: argparse.Namespace) -> dict[str, str]:
+    """Machine, date, versions and settings."""
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text().splitlines() if information.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    load, _, _ = os.getloadavg()
+    versions = [f"Python {platform.python_version()}"]
+    for package in ("tensorflow", "tf_keras", "torch", "moxing-tensorflow"):
+        try:
+            versions.append(f"{package} {importlib.metadata.version(package)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    before = bytes_on_wire()
+    time.sleep(1)
+    talk = bytes_on_wire() - before
+    return {
+        "machine": f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores",
+        "date": datetime.datetime.now().astimezone().isoformat(" ", "minutes"),
+        "versions": ", ".join(versions),
+        "settings": f"workers {WORKERS}, threads {options.threads}, rounds {options.rounds}, steps {options.steps}",
+        "load before": f"{load:.2f}" + (" - the machine is busy, the figures mean little" if load > 0.5 else ""),
+        "loopback before": f"{talk:,} bytes/s" + (" - others talk, the bytes mean little" if talk > 100_000 else ""),
+    }
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def chosen(option: str, text: str, known: list[str]) -> list[str]:
+    """The words of a comma-separated option, in the order of `known`."""
+    words = text.split(",")
+    unknown = [word for word in words if word not in known]
+    if unknown:
+        raise SystemExit(f"{option} {text}: {', '.join(map(repr, unknown))} unknown. There are: {','.join(known)}")
+    return [word for word in known if word in words]
+
+
+def installed(peers: list[str]) -> list[str]:
+    """The peers whose package is installed; tells of the others."""
+    for name in peers:
+        if importlib.util.find_spec(PEERS[name].package) is None:
+            print(f"{PEERS[name].title} is left out: {PEERS[name].package} is not installed", file=sys.stderr)
+    return [name for name in peers if importlib.util.find_spec(PEERS[name].package)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--what", default="cluster,towers", help="comma-separated; default: %(default)s")
+    parser.add_argument("--models", default=",".join(MODELS), help="of clusters, comma-separated; default: %(default)s")
+    parser.add_argument("--peers", default=",".join(PEERS), help="of clusters, comma-separated; default: %(default)s")
+    parser.add_argument("--nets", default=",".join(NETS), help="of towers, comma-separated; default: %(default)s")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=40, help=f"timed steps of the dense model, in tens; see above")
+    parser.add_argument("--threads", type=int, default=1, help="of every process of a cluster")
+    parser.add_argument("--json", help="also write all figures to this file")
+    options = parser.parse_args()
+    for name in ("rounds", "steps", "threads"):
+        if getattr(options, name) < 1:
+            raise SystemExit(f"--{name} {getattr(options, name)}: it must be at least 1")
+    if options.steps % TOGETHER:
+        raise SystemExit(f"--steps {options.steps}: steps are done and logged in tens, it must be a multiple of them")
+    what = chosen("--what", options.what, ["cluster", "towers"])
+    models = chosen("--models", options.models, list(MODELS))
+    nets = chosen("--nets", options.nets, list(NETS))
+    peers = installed(chosen("--peers", options.peers, list(PEERS)))
+    results: dict[str, object] = dict(surroundings(options))
+    print("\n".join(f"{name}: {value}" for name, value in results.items()), flush=True)
+    if "cluster" in what and peers:
+        figures = cluster_figures(models, peers, options)
+        results["cluster"] = {
+            model: {PEERS[name].title: found._asdict() for name, found in by_peer.items()}
+            for model, by_peer in figures.items()
+        }
+        for model, by_peer in figures.items():
+            print(f"\n{model}, {MODELS[model].parameters / 1e6:.1f} M parameters, batch {MODELS[model].batch}")
+            print(cluster_table(by_peer) + "\n\n" + verdict(by_peer), flush=True)
+    if "towers" in what:
+        times = tower_figures(nets, options)
+        results["towers"] = times
+        print("\nTowers on one CPU, wanted: a ratio of at most 1.05 for networks\n" + tower_table(times), flush=True)
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
