@@ -44,7 +44,7 @@ class ClusterWorker(Strategy):
     @contextmanager
     def tower(self, index: int) -> Iterator[None]:
         device = self.place(f"{self.task}{self.devices[index]}")
-        with tf.device(device), self._towers.build(index), tf.variable_creator_scope(self._create):
+        with tf.device(device), self._towers.build(index), tf.variable_creator_scope(self.create):
             yield
 
     def place(self, device: str) -> Callable[[tf.Operation], str]:
@@ -69,7 +69,7 @@ class ClusterWorker(Strategy):
         known = [tf.cast(weight, tf.float32) for weight in weights if weight is not None]
         return averaged(gradients, weights), tf.add_n(known) if known else None
 
-    def _create(self, create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
+    def create(self, create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
         """Variables that the user keeps out of checkpoints, such as those of metrics, are each worker's own."""
         if tf.GraphKeys.LOCAL_VARIABLES in (arguments.get("collections") or []):
             with self.local():

@@ -8,7 +8,8 @@ have ended the chief closes the queues of the tokens, and that is the end of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -20,6 +21,9 @@ from moxing.tensorflow.parallel.gradients import GradientPairs, clipped
 from moxing.tensorflow.parallel.loss_scale import LossScale, loss_scale
 from moxing.tensorflow.parallel.optimizers import applied_together, made
 from moxing.tensorflow.parallel.strategy import Tower
+
+#: A variable from this size on is spread over all ps, so that none of them must send and receive it alone.
+_LARGE_BYTES = 32 << 20
 
 #: A token is the step times this, plus what `halt` becomes.
 _TOKEN = 4
@@ -52,6 +56,39 @@ class ParameterServer(ClusterWorker):
 
     def place(self, device: str) -> Callable[[tf.Operation], str]:
         return placed(device, self._least_loaded)
+
+    @contextmanager
+    def tower(self, index: int) -> Iterator[None]:
+        with super().tower(index):
+            scope = tf.get_variable_scope()
+            with tf.variable_scope(scope, custom_getter=self._get_variable, auxiliary_name_scope=False):
+                yield
+
+    def _get_variable(
+        self, getter: Callable[..., Any], name: str, regularizer: Any = None, partitioner: Any = None, **kwargs: Any
+    ) -> Any:
+        """What is particular to `tf.get_variable`: large variables are spread over the ps, regularizers stay here."""
+
+        def here(variable: Any) -> Any:
+            # It would stand beside the variable, which would travel to the worker and back.
+            with tf.colocate_with(None, ignore_existing=True), self.local():
+                return regularizer(variable)
+
+        if partitioner is None and self._is_large(kwargs.get("shape"), kwargs.get("dtype")):
+            partitioner = tf.fixed_size_partitioner(len(self._bytes))
+        return getter(name, regularizer=None if regularizer is None else here, partitioner=partitioner, **kwargs)
+
+    def _is_large(self, shape: Any, dtype: Any) -> bool:
+        shape = tf.TensorShape(shape)
+        if not shape.rank or not shape.is_fully_defined() or not 1 < len(self._bytes) <= shape.as_list()[0]:
+            return False
+        return shape.num_elements() * tf.as_dtype(dtype or tf.float32).size >= _LARGE_BYTES
+
+    def create(self, create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
+        if arguments.get("trainable"):
+            # However often the model reads a variable, it comes over the network once a step.
+            arguments["caching_device"] = arguments.get("caching_device") or f"{self.task}/cpu:0"
+        return super().create(create, **arguments)
 
     def train_op(
         self,
