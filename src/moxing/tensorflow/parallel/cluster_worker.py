@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.parallel.gradients import GradientPairs, averaged, gradients_of, in_scopes, trainable_variables
+from moxing.tensorflow.parallel.gradients import GradientPairs, combined, gradients_of, in_scopes, trainable_variables
 from moxing.tensorflow.parallel.loss_scale import LossScale
 from moxing.tensorflow.parallel.strategy import Strategy, Tower
 from moxing.tf1.towers import Towers
@@ -52,22 +52,26 @@ class ClusterWorker(Strategy):
         raise NotImplementedError
 
     def gradients(
-        self, towers: Sequence[Tower], optimizers: Sequence[Any], scale: LossScale
-    ) -> tuple[list[GradientPairs], tf.Tensor | None]:
-        """For every loss the mean gradients of this worker's towers; and how many samples they are the mean of."""
+        self, towers: Sequence[Tower], optimizers: Sequence[Any], scale: LossScale, shares: Sequence[Any]
+    ) -> list[GradientPairs]:
+        """For every loss the sum of the gradients of this worker's towers, each multiplied by its share."""
         variables = trainable_variables()
         gradients = []
-        for index, tower in enumerate(towers):
+        for index, (tower, share) in enumerate(zip(towers, shares, strict=True)):
             with tf.device(self.place(f"{self.task}{self.devices[index]}")):
                 gradients.append(
                     [
-                        gradients_of(optimizer, loss, in_scopes(variables, scopes), scale, spread=True)
+                        gradients_of(optimizer, loss, in_scopes(variables, scopes), scale, spread=True, share=share)
                         for optimizer, loss, scopes in zip(optimizers, tower.losses, tower.var_scopes, strict=True)
                     ]
                 )
-        weights = [tower.weight for tower in towers]
-        known = [tf.cast(weight, tf.float32) for weight in weights if weight is not None]
-        return averaged(gradients, weights), tf.add_n(known) if known else None
+        return combined(gradients, [1.0] * len(towers))
+
+    @staticmethod
+    def weight(towers: Sequence[Tower]) -> tf.Tensor | None:
+        """How many samples all towers of this worker have; None: as many as those of every other worker."""
+        weights = [tf.cast(tower.weight, tf.float32) for tower in towers if tower.weight is not None]
+        return tf.add_n(weights) if weights else None
 
     def create(self, create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
         """Variables that the user keeps out of checkpoints, such as those of metrics, are each worker's own."""

@@ -1,7 +1,7 @@
 """`collective`: no ps; every worker has all variables, and the workers add up their gradients around a ring.
 
-Gradients are packed into a few large tensors, in the order in which the backward pass makes them, so that the first
-ones travel while the last ones are still computed. Every worker then applies the same mean, and all stay equal. A
+Small gradients are packed into a few large tensors, in the order in which the backward pass makes them, so that the
+first ones travel while the last ones are still computed. Every worker then applies the same mean, and all stay equal. A
 worker whose data has ended takes part with weight 0; when all have ended, that is the end of the data for everyone.
 
 TensorFlow tells one addition from the next by the `session.run` and the round of the loop in it. So all workers must do
@@ -22,8 +22,10 @@ from moxing.tensorflow.parallel.loss_scale import loss_scale
 from moxing.tensorflow.parallel.optimizers import applied_together, made
 from moxing.tensorflow.parallel.strategy import HOOK, SIGNAL, Tower
 
-#: Bytes of gradients that travel as one: a message costs about as long as a megabyte.
+#: Bytes of gradients that travel as one: a message by itself takes about as long as a megabyte.
 _PACK_BYTES = 8 << 20
+#: From this size on a gradient travels alone.
+_LARGE_BYTES = 2 << 20
 _GROUP = 1
 
 #: What a worker that was sent a signal adds to the sum of wishes to stop: more than all hooks together.
@@ -57,17 +59,19 @@ class Collective(ClusterWorker):
     ) -> tf.Operation:
         optimizers = [made(function) for function in optimizer_fns]
         scale = loss_scale()
-        groups, weight = self.gradients(towers, optimizers, scale)
         with self.local():
             self._stop = number(f"{self.shared}/stop", tf.float32)
             self._proposal = number(f"{self.shared}/proposal", tf.float32)
             self._value = tf.placeholder(tf.float32, [])
             self._set_stop = tf.assign(self._stop, self._value).op
             self._set_proposal = tf.assign(self._proposal, self._value).op
-        own = tf.constant(1.0) if weight is None else weight
+        weight = self.weight(towers)
+        own = tf.constant(0.0) if weight is None else weight
+        # Known before the gradients are: each is computed with its share already, and the sum is the mean.
         agreed = tf.stack([own, self._stop.read_value(), self._proposal.read_value()])
         total, stops, steps = tf.unstack(self._sum(agreed))
-        groups = self._means(groups, weight, total)
+        shares = [self._share(tower, total) for tower in towers]
+        groups = self._summed(self.gradients(towers, optimizers, scale, shares))
         everything = [gradient for group in groups for gradient, _ in group]
         pairs = [clipped(group) for group in groups]
 
@@ -119,22 +123,25 @@ class Collective(ClusterWorker):
             # From a closed queue this is the end of the data.
             return gate.dequeue().op
 
-    def _means(
-        self, groups: Sequence[GradientPairs], weight: tf.Tensor | None, total: tf.Tensor
-    ) -> list[GradientPairs]:
-        """The mean of all workers' gradients, in the arrangement of `groups`."""
+    def _share(self, tower: Tower, total: tf.Tensor) -> Any:
+        if tower.weight is None:
+            return 1 / (self.workers * self.towers)
+        return tf.cast(tower.weight, tf.float32) / tf.maximum(total, 1.0)
+
+    def _summed(self, groups: Sequence[GradientPairs]) -> list[GradientPairs]:
+        """The sum of all workers' gradients, in the arrangement of `groups`."""
         gradients = [tf.convert_to_tensor(gradient) for group in groups for gradient, _ in group]
-        if weight is not None:
-            gradients = [gradient * tf.cast(weight, gradient.dtype) for gradient in gradients]
-        means: dict[int, tf.Tensor] = {}
+        sums: dict[int, tf.Tensor] = {}
         for pack in _packs(gradients):
-            whole = tf.concat([tf.reshape(gradients[place], [-1]) for place in pack], 0)
-            mean = self._sum(whole) / tf.cast(tf.maximum(total, 1.0), whole.dtype)
+            if len(pack) == 1:
+                sums[pack[0]] = self._sum(gradients[pack[0]])
+                continue
+            whole = self._sum(tf.concat([tf.reshape(gradients[place], [-1]) for place in pack], 0))
             sizes = [gradients[place].shape.num_elements() for place in pack]
-            for place, part in zip(pack, tf.split(mean, sizes), strict=True):
-                means[place] = tf.reshape(part, gradients[place].shape)
+            for place, part in zip(pack, tf.split(whole, sizes), strict=True):
+                sums[place] = tf.reshape(part, gradients[place].shape)
         places = iter(range(len(gradients)))
-        return [[(means[next(places)], variable) for _, variable in group] for group in groups]
+        return [[(sums[next(places)], variable) for _, variable in group] for group in groups]
 
     def _sum(self, tensor: tf.Tensor) -> tf.Tensor:
         self._instance += 1
@@ -163,12 +170,18 @@ class Collective(ClusterWorker):
 
 
 def _packs(gradients: Sequence[tf.Tensor]) -> Iterator[list[int]]:
-    """The places of gradients that travel together, those of the last layers first: they are there first."""
+    """The places of gradients that travel together, those of the last layers first: they are there first.
+
+    Large ones travel alone, since packing copies them.
+    """
     pack: list[int] = []
     size = 0
     for place in reversed(range(len(gradients))):
         gradient = gradients[place]
         bytes_ = gradient.shape.num_elements() * gradient.dtype.size
+        if bytes_ >= _LARGE_BYTES:
+            yield [place]
+            continue
         if pack and (size + bytes_ > _PACK_BYTES or gradient.dtype != gradients[pack[0]].dtype):
             yield pack
             pack, size = [], 0

@@ -86,7 +86,12 @@ def in_scopes(variables: Sequence[tf.Variable], scopes: Sequence[str] | None) ->
 
 
 def gradients_of(
-    optimizer: Any, loss: tf.Tensor, variables: Sequence[tf.Variable], scale: LossScale, spread: bool = False
+    optimizer: Any,
+    loss: tf.Tensor,
+    variables: Sequence[tf.Variable],
+    scale: LossScale,
+    spread: bool = False,
+    share: Any = 1.0,
 ) -> GradientPairs:
     """The gradients of a loss, computed from the scaled loss.
 
@@ -96,12 +101,21 @@ def gradients_of(
       variables: what it trains.
       scale: scales the loss.
       spread: the model stands on several devices; a gradient is computed where its operation was.
+      share: factor of the gradients.
     """
     if not variables:
         raise ValueError(f"The loss {loss.name} has nothing to train: the model has no trainable variable.")
     where = {"colocate_gradients_with_ops": True} if spread else {}
-    pairs = optimizer.compute_gradients(scale.scaled(loss), var_list=list(variables), **where)
+    scaled = scale.scaled(loss)
+    # A factor of the loss is one of its gradients, without touching each of them. But an optimizer that does something
+    # to its gradients, such as clipping them, must see them as they are.
+    by_loss = getattr(type(optimizer), "compute_gradients", None) is tf.train.Optimizer.compute_gradients
+    if by_loss:
+        scaled = _times(scaled, share)
+    pairs = optimizer.compute_gradients(scaled, var_list=list(variables), **where)
     pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
+    if not by_loss:
+        pairs = [(mean([gradient], [share]), variable) for gradient, variable in pairs]
     if not pairs:
         raise ValueError(f"The loss {loss.name} depends on none of the variables it is to train: " + _names(variables))
     return [(scale.unscaled(gradient), variable) for gradient, variable in pairs]
@@ -120,10 +134,14 @@ def averaged(towers: Sequence[Sequence[GradientPairs]], weights: Sequence[tf.Ten
       ...     print(session.run([averaged(towers, weights)[0][0][0] for weights in ([None, None], [2, 1])]))
       [np.float32(3.5), np.float32(3.0)]
     """
+    return combined(towers, shares_of(weights))
+
+
+def combined(towers: Sequence[Sequence[GradientPairs]], shares: Sequence[Any]) -> list[GradientPairs]:
+    """The sum of the towers' gradients, each multiplied by its share; see `averaged`."""
     if len(towers) == 1:
         return list(towers[0])
     check_same_variables([[[variable for _, variable in pairs] for pairs in losses] for losses in towers])
-    shares = shares_of(weights)
     return [
         [(mean([gradient for gradient, _ in group], shares), group[0][1]) for group in zip(*of_towers, strict=True)]
         for of_towers in zip(*towers, strict=True)
@@ -178,6 +196,8 @@ def mean(values: Sequence[Any], shares: Sequence[Any]) -> Any:
 
 
 def _times(value: tf.Tensor, share: Any) -> tf.Tensor:
+    if isinstance(share, float) and share == 1.0:
+        return value
     return value * tf.cast(share, value.dtype)
 
 

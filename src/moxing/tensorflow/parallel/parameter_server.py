@@ -17,7 +17,7 @@ import tensorflow.compat.v1 as tf
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, number
 from moxing.tensorflow.parallel.devices import placed
-from moxing.tensorflow.parallel.gradients import GradientPairs, clipped
+from moxing.tensorflow.parallel.gradients import GradientPairs, clipped, shares_of
 from moxing.tensorflow.parallel.loss_scale import LossScale, loss_scale
 from moxing.tensorflow.parallel.optimizers import applied_together, made
 from moxing.tensorflow.parallel.strategy import Tower
@@ -99,7 +99,8 @@ class ParameterServer(ClusterWorker):
     ) -> tf.Operation:
         optimizers = [made(function) for function in optimizer_fns]
         scale = loss_scale()
-        groups, weight = self.gradients(towers, optimizers, scale)
+        weight = self.weight(towers)
+        groups = self.gradients(towers, optimizers, scale, shares_of([tower.weight for tower in towers]))
         if self.in_step:
             return self._together(optimizers, groups, weight, scale, before, global_step)
         counted = global_step if self.is_chief or not FLAGS.get("chief_inc_global_step") else None
