@@ -14,7 +14,7 @@ import pytest
 
 import moxing.tensorflow as mox
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.cluster import roles
+from moxing.tensorflow.parallel import choice
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -102,7 +102,7 @@ def test_the_table_of_flags_is_complete(page, yes):
     for flag in FLAGS.flags:
         kind, default, works = rows[flag.name]
         assert (kind, default) == (flag.kind.__name__, repr(flag.default)), flag.name
-        if flag.name in roles._NOT_YET:
+        if flag.name in choice._NOT_YET:
             assert works != yes, f"--{flag.name} is refused by this version"
 
 

@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -65,6 +65,9 @@ class Server:
             raise ValueError(f"The server of {role.name} cannot listen on {role.address}: {error.message}") from None
         self.target = self._server.target
         self._watch = PeerWatch(role.peers, self._lost, self._said_goodbye)
+        self._met = False
+        #: A run has begun and not come to its end: who leaves now, leaves the others alone with it.
+        self.in_run = False
         self._lock = threading.Lock()
         self._goodbyes: set[str] = set()
         self.loss: str | None = None
@@ -75,20 +78,19 @@ class Server:
 
     def wait_for_peers(self) -> None:
         """Returns when every process of the job can be reached; says after a while which ones cannot, and why."""
-        started, told = time.monotonic(), False
-        limit = FLAGS.get("session_timeout")
+        self.check()
+        if self._met:
+            return  # in an earlier run; the watch has had an eye on them since
+        patience = _Patience(self.role)
         while missing := reach.unreachable(self.role.peers) or reach.not_servers(self.role.peers):
-            waited = time.monotonic() - started
-            if limit and waited > limit:
-                raise PeerLostError(f"--session_timeout={limit}: after {limit} s\n{reach.explain(self.role, missing)}")
-            if not told and waited > reach.WAIT_MESSAGE_AFTER:
-                told = True
-                tf.logging.warning("%s is waiting.\n%s", self.role.name, reach.explain(self.role, missing))
-            time.sleep(_POLL_SECONDS)
+            patience.wait(missing)
         self._watch.start(self.role.peers)
+        self._met = True
 
     def tell(self, peer: str, key: str, value: Any) -> None:
-        """Writes on the board of a process, `worker 0` or `ps 1`."""
+        """Writes on the board of a process, `worker 0` or `ps 1`; one that has left is told nothing any more."""
+        if self._said_goodbye(peer):
+            return
         job, _, index = peer.partition(" ")
         _Board(self.target, job, int(index or 0)).write(key, json.dumps(value))
 
@@ -99,15 +101,10 @@ class Server:
 
     def wait_until_told(self, key: str) -> Any:
         """What another process writes on this one's board."""
-        started, told = time.monotonic(), False
+        patience = _Patience(self.role)
         while (value := self.told(key)) is None:
             self.check()
-            if not told and time.monotonic() - started > reach.WAIT_MESSAGE_AFTER:
-                told = True
-                tf.logging.warning(
-                    "%s has waited %d s for the others (%s).", self.role.name, reach.WAIT_MESSAGE_AFTER, key
-                )
-            time.sleep(_POLL_SECONDS)
+            patience.wait({})
         return value
 
     def tell_all_workers(self, key: str, value: Any) -> None:
@@ -122,8 +119,19 @@ class Server:
             self.tell(_CHIEF, f"{key}/{self.role.name}", True)
             return
         for peer in self.role.peers:
-            if peer.startswith("worker "):
-                self.wait_until_told(f"{key}/{peer}")
+            while peer.startswith("worker ") and not self.told(f"{key}/{peer}") and not self._said_goodbye(peer):
+                self.check()
+                time.sleep(_POLL_SECONDS)
+
+    def any_worker(self, key: str, own: bool) -> bool:
+        """Whether one of the workers says true; all of them ask, and are told the same."""
+        if not self.role.is_chief:
+            self.tell(_CHIEF, f"{key}/{self.role.name}", own)
+            return bool(self.wait_until_told(key))
+        answers = [self.wait_until_told(f"{key}/{peer}") for peer in self.role.peers if peer.startswith("worker ")]
+        agreed = own or any(answers)
+        self.tell_all_workers(key, agreed)
+        return agreed
 
     # --- death and goodbye --------------------------------------------------------------------------------------------
 
@@ -151,7 +159,7 @@ class Server:
     def goodbye(self) -> None:
         """Tells the others that this process ends well."""
         self._watch.stop()
-        if self.loss is not None or _failed():
+        if self.loss is not None or self.in_run or _failed():
             return
         for peer in self.role.peers:
             if not self._said_goodbye(peer):
@@ -182,6 +190,34 @@ def _leave_at_last() -> None:
     """Ends the process if it does not leave by itself: it may hang in a call that nothing interrupts."""
     time.sleep(_SECONDS_TO_LEAVE)
     os._exit(1)
+
+
+class _Patience:
+    """Waiting for others: says after a while who is missing and why that may be, and gives up when the user wants that.
+
+    Args:
+      role: who waits.
+    """
+
+    def __init__(self, role: Role) -> None:
+        self._role, self._started, self._told = role, time.monotonic(), False
+        self._limit = FLAGS.get("session_timeout")
+
+    def wait(self, missing: Mapping[str, str]) -> None:
+        """Waits a moment.
+
+        Args:
+          missing: the peers that cannot be reached, each with the reason.
+        """
+        waited = time.monotonic() - self._started
+        if self._limit and waited > self._limit:
+            raise PeerLostError(
+                f"--session_timeout={self._limit}: after {self._limit} s\n{reach.explain(self._role, missing)}"
+            )
+        if not self._told and waited > reach.WAIT_MESSAGE_AFTER:
+            self._told = True
+            tf.logging.warning("%s is waiting.\n%s", self._role.name, reach.explain(self._role, missing))
+        time.sleep(_POLL_SECONDS)
 
 
 class _Board:

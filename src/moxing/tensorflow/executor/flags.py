@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from moxing.framework.flags import FLAGS
+from moxing.tensorflow.cluster import current_role
+
+#: Flags that say who this process is.
+_OF_ROLE = ("worker_hosts", "ps_hosts", "task_index", "job_name")
 
 
 def get_flag(name: str | None = None, *, flag_name: str | None = None) -> Any:
@@ -18,7 +22,18 @@ def get_flag(name: str | None = None, *, flag_name: str | None = None) -> Any:
       >>> get_flag('num_gpus')
       1
     """
-    return FLAGS.get(_one_name("get_flag", name, flag_name))
+    chosen = _one_name("get_flag", name, flag_name)
+    value = FLAGS.get(chosen)
+    return _from_role(chosen) if chosen in _OF_ROLE and not value else value
+
+
+def _from_role(name: str) -> Any:
+    """What a scheduler says where the command line does not: scripts compute with these flags."""
+    role = current_role()
+    texts = {"worker_hosts": role.workers, "ps_hosts": role.ps}
+    if name in texts:
+        return ",".join(texts[name])
+    return role.index if name == "task_index" else role.job if role.is_cluster else ""
 
 
 def set_flag(name: str | None = None, value: Any = None, *, flag_name: str | None = None) -> None:

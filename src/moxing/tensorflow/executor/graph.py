@@ -33,7 +33,7 @@ class Step:
       ledger: the step's numbers.
       global_step: the counter of training steps.
       checks: what a step says of the ones to come, by name: `finite`, false when a loss is NaN or infinite; `halt` and
-        `next_steps`, see `Progress`.
+        `next_steps`, see `Progress`; `reached`, see `Strategy`.
       summary: all summaries merged, or None.
     """
 
@@ -85,6 +85,7 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         before = [*(value.op for value in log_info.values()), *updates, *arrived]
         weights = lengths if inputs.present else [None] * len(lengths)
         towers = [Tower(model.losses, model.var_scopes, weight) for model, weight in zip(models, weights, strict=True)]
+        strategy.max_steps = config.max_steps
         done.append(strategy.train_op(towers, config.optimizer_fns, before, global_step))
     with tf.name_scope("moxing"), strategy.local():
         # Where the workers go in step, only the step itself tells whether the data has ended.
@@ -123,6 +124,8 @@ def _checks(strategy: Strategy, losses: list[tf.Tensor]) -> dict[str, tf.Tensor]
     checks = {"finite": _all_finite(losses)}
     if strategy.halt is not None:
         checks["halt"] = strategy.halt
+    if strategy.reached is not None:
+        checks["reached"] = strategy.reached
     if strategy.next_steps is not None:
         checks["next_steps"] = strategy.next_steps
     return checks

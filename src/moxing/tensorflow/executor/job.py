@@ -73,6 +73,19 @@ class Job:
         else:
             self._server.wait_until_told(self._key("ready"))
 
+    def any_worker(self, what: str, own: bool) -> bool:
+        """Whether one of the workers says true to `what`; all ask and are told the same."""
+        return own if self._server is None else self._server.any_worker(self._key(what), own)
+
+    def stop_all(self) -> None:
+        """Asks the other workers to stop, where each decides for itself."""
+        if self._server is not None:
+            self._server.tell_all_workers(self._key("stop"), True)
+
+    def is_asked_to_stop(self) -> bool:
+        """Whether another worker wants this one to stop."""
+        return self._server is not None and bool(self._server.told(self._key("stop")))
+
     def steps_are_done(self) -> None:
         """The chief goes on when no worker does steps any more."""
         if self._server is not None:
@@ -87,6 +100,7 @@ class Job:
         with self._server.interrupting(session.close):
             try:
                 yield
+                self._server.in_run = False
             except tf.errors.OutOfRangeError:
                 raise
             except (tf.errors.OpError, RuntimeError) as error:
@@ -132,6 +146,8 @@ def join_job(mode: ModeKeys) -> Job | None:
     if not role.is_cluster:
         return Job(role)
     if role.job != "worker":
+        if mode is not ModeKeys.TRAIN:
+            return None
         server = server_of(role, session_config())
         server.wait_for_peers()
         server.serve()
@@ -139,9 +155,10 @@ def join_job(mode: ModeKeys) -> Job | None:
     if mode is not ModeKeys.TRAIN:
         return Job(Role()) if role.is_chief else None
     config = session_config()
-    logical_cpus(config, tower_devices())
+    logical_cpus(config, tower_devices(tell=False))
     if role.num_workers > 1:
         config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
     server = server_of(role, config)
     server.wait_for_peers()
+    server.in_run = True
     return Job(role, server, next(_numbers))

@@ -137,8 +137,7 @@ class StepLoop(Stepper):
         start = {"rounds": tf.constant(0, tf.int64)}
         if "finite" in step.checks:
             start["finite"] = tf.constant(True)
-        if "halt" in step.checks:
-            start["halt"] = tf.constant(0)
+        start.update({name: tf.constant(0) for name in ("halt", "reached") if name in step.checks})
         if "next_steps" in step.checks:
             start["next_steps"] = tf.constant(1, tf.int64)
         if summary_part is not None:

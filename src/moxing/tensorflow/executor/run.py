@@ -173,7 +173,7 @@ def _carry_out(
     if report := journal.report():
         tf.logging.warning("%s", report)
     if stop.number is not None:
-        _leave(stop, keeper)
+        _leave(stop, keeper, job)
     return _result(config, source, step, progress, keeper, batch, journal)
 
 
@@ -243,8 +243,10 @@ def _probe(session: tf.Session, step: Step) -> Sequence[Any] | None:
         return None
 
 
-def _leave(stop: StopSignal, keeper: checkpoint.Keeper | None) -> None:
-    if keeper is None:
+def _leave(stop: StopSignal, keeper: checkpoint.Keeper | None, job: Job) -> None:
+    if keeper is None and not job.role.is_chief:
+        outcome = "the chief saves."
+    elif keeper is None:
         outcome = "nothing was saved, there is no log_dir."
     else:
         outcome = f"saved {keeper.last}. The same command goes on from there."

@@ -60,7 +60,8 @@ class Runner:
         strategy: Strategy,
         job: Job,
     ) -> None:
-        self._config, self._stepper, self._session = config, stepper, session
+        self._config, self._session = config, session
+        self._stepper = _as_all_workers(stepper, strategy, job)
         self._hooks, self._actions = hooks, actions
         self._summaries = next((action for action in actions if isinstance(action, SummaryAction)), None)
         self._saves = next((action for action in actions if isinstance(action, SaveAction)), None)
@@ -96,6 +97,11 @@ class Runner:
     def _is_stopped(self, stop: StopSignal, progress: Progress) -> bool:
         """Whether to do no further step; where workers go in step, they agree on it first."""
         if self._strategy.halt is None:
+            if self._alone and stop.number is None and self._job.is_asked_to_stop():
+                stop.number = signal.SIGTERM
+            elif self._alone and stop.number is not None and not self._asked_to_stop:
+                self._asked_to_stop = True
+                self._job.stop_all()
             return stop.number is not None
         if progress.halt == SIGNAL and stop.number is None:
             # Another worker was sent it, and all leave as that one does.
@@ -156,8 +162,6 @@ class Runner:
     def _steps_at_once(self, done: int, left: int) -> int:
         if not self._stepper.many:
             return 1
-        # Others do their part of what is left at the same time: the job must not run past its end.
-        left = left // self._strategy.workers if self._alone else left
         steps = min(left, *(action.steps_until(done) for action in self._actions))
         if self._seconds_per_step is None:
             return 1  # the first step pays for starting up and says little of the others
@@ -177,6 +181,16 @@ class Runner:
                 "A training step did not advance global_step: the optimizer of optimizer_fn ignores the global_step "
                 "argument of apply_gradients."
             )
+
+
+def _as_all_workers(stepper: Stepper, strategy: Strategy, job: Job) -> Stepper:
+    """A stepper like those of the other workers, where their steps must match in every call.
+
+    A hook that looks at every step may be one worker's alone, the chief's for instance.
+    """
+    if strategy.next_steps is None or not job.any_worker("single_steps", not stepper.many) or not stepper.many:
+        return stepper
+    return Stepper(stepper._step)
 
 
 def _wrong_format(error: tf.errors.OpError) -> str:

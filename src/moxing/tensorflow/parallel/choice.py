@@ -71,7 +71,11 @@ def _in_cluster(update: str | None, devices: list[str], role: Place, run: int) -
         raise ValueError(
             f"--variable_update={update} is for one machine: in a cluster use parameter_server, or collective."
         )
+    if FLAGS.get("local_parameter_device") == "gpu":
+        raise ValueError("--local_parameter_device=gpu is for one machine: in a cluster leave it out.")
     if update == "collective" or (update is None and not role.ps):
+        if not FLAGS.get("sync_replicas"):
+            raise ValueError("--sync_replicas=False needs parameter servers: collective workers go in step.")
         return Collective(devices, role.num_workers, role.index, run)
     if not role.ps:
         raise ValueError(f"--variable_update={update} needs parameter servers: give --ps_hosts, or use collective.")

@@ -15,8 +15,11 @@ _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _FUNCTIONS = ("If", "Case", "While", "PartitionedCall")
 
 
-def tower_devices() -> list[str]:
+def tower_devices(tell: bool = True) -> list[str]:
     """A device for every tower: the GPUs, or where there are too few of them, as many logical CPUs.
+
+    Args:
+      tell: say so where there are too few.
 
     Example:
       >>> FLAGS.set('num_gpus', 2); FLAGS.set('clone_on_cpu', True)
@@ -34,11 +37,12 @@ def tower_devices() -> list[str]:
         return [f"/gpu:{index}" for index in range(count)]
     if count == 1:
         return ["/cpu:0"]
-    tf.logging.warning(
-        "--num_gpus=%d and this machine has %d: the %d towers are built on as many logical CPU devices. A step takes "
-        "%d batches as it would there.",
-        count, there, count, count,
-    )  # fmt: skip
+    if tell:
+        tf.logging.warning(
+            "--num_gpus=%d and this machine has %d: the %d towers are built on as many logical CPU devices. A step "
+            "takes %d batches as it would there.",
+            count, there, count, count,
+        )  # fmt: skip
     return [f"/cpu:{index}" for index in range(count)]
 
 

@@ -104,7 +104,11 @@ class ParameterServer(ClusterWorker):
         if self.in_step:
             return self._together(optimizers, groups, weight, scale, before, global_step)
         counted = global_step if self.is_chief or not FLAGS.get("chief_inc_global_step") else None
-        return _apply(optimizers, groups, scale, before, global_step, counted)
+        applied = _apply(optimizers, groups, scale, before, global_step, counted)
+        with tf.control_dependencies([applied]):
+            # In every step: the others bring the counter to its end while this worker is in the middle of its loop.
+            self.reached = tf.cast(global_step.read_value() >= self.max_steps, tf.int32)
+        return tf.group(applied, self.reached, name="train_op")
 
     def ready(self) -> list[tf.Operation]:
         return [self._stop.initializer] if self._stop is not None and self.is_chief else []
@@ -230,7 +234,11 @@ class _Meeting:
             handle=self._accumulator, num_required=workers, dtype=self._gradient.dtype
         )
         taken.set_shape(self._gradient.shape)
-        return taken if total is None else taken / tf.cast(tf.maximum(total, 1e-30), taken.dtype)
+        if total is None:
+            return taken
+        with tf.device(self.variable.device):
+            # Here, or the mean would travel to the chief and back.
+            return taken / tf.cast(tf.maximum(total, 1e-30), taken.dtype)
 
 
 def _apply(

@@ -40,6 +40,8 @@ class Strategy:
         itself.
       next_steps: after a step how many the next `session.run` does on all workers; None where each may do as many as it
         likes.
+      reached: not 0 after a step when `global_step` is at `max_steps`; None where no other worker brings it there.
+      max_steps: where `global_step` is to end.
     """
 
     workers = 1
@@ -47,6 +49,8 @@ class Strategy:
     in_step = False
     halt: tf.Tensor | None = None
     next_steps: tf.Tensor | None = None
+    reached: tf.Tensor | None = None
+    max_steps = 2**63 - 1
 
     def __init__(self, devices: Sequence[str]) -> None:
         self.devices = list(devices)

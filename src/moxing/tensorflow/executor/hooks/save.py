@@ -65,7 +65,7 @@ class SaveAction:
 
     def save(self, done: int, progress: Progress) -> None:
         """Writes a checkpoint unless this step's is there already with the same place in the data."""
-        if self._saved == done and not progress.ended:
+        if self._saved == progress.global_step and not progress.ended:
             return
         finite = self._session.run(self._finite)
         if not np.all(finite):
@@ -77,7 +77,7 @@ class SaveAction:
         # A run that saw the end of the data starts over next time.
         elements, samples = (0, []) if progress.ended else self._inputs.place_after(progress.ledger.steps)
         self._keeper.save(self._session, progress.global_step, elements, samples)
-        self._time, self._saved = time.monotonic(), done
+        self._time, self._saved = time.monotonic(), progress.global_step
 
 
 def last_good(prefix: str | None) -> str:

@@ -1,0 +1,154 @@
+"""Hosts with addresses of their own, in network namespaces with a cable between them that can be cut.
+
+The cut is made at the far end: some machines' gateways accept a connection to any address, and nothing here may be
+routed to them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from jobs import Job, close_parent, saved_steps, start  # noqa: E402
+from linear_job import Training  # noqa: E402
+
+from moxing.cli.cluster_launcher import free_ports  # noqa: E402
+
+ADDRESSES = ("192.168.213.1", "192.168.213.2")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended_parent():
+    yield
+    close_parent()
+
+
+class Hosts:
+    """Two network namespaces, joined by a pair of virtual interfaces and by nothing else."""
+
+    def __init__(self) -> None:
+        self.names = [f"moxing-test-{os.getpid()}-{index}" for index in range(2)]
+        self._cables = [f"mx{os.getpid() % 10**7}-{index}" for index in range(2)]
+
+    def make(self) -> None:
+        for name in self.names:
+            _ip("netns", "add", name)
+        # Made inside: the machine's own network never sees it.
+        ends = ["type", "veth", "peer", "name", self._cables[1], "netns", self.names[1]]
+        _ip("-n", self.names[0], "link", "add", self._cables[0], *ends)
+        for name, cable, address in zip(self.names, self._cables, ADDRESSES, strict=True):
+            _ip("-n", name, "addr", "add", f"{address}/24", "dev", cable)
+            _ip("-n", name, "link", "set", "lo", "up")
+            _ip("-n", name, "link", "set", cable, "up")
+
+    def remove(self) -> None:
+        for name in self.names:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+    def cut(self) -> None:
+        """Takes the second host off the cable."""
+        _ip("-n", self.names[1], "link", "set", self._cables[1], "down")
+
+    def mend(self) -> None:
+        """Puts it back."""
+        _ip("-n", self.names[1], "link", "set", self._cables[1], "up")
+
+    def path(self, host: int) -> str:
+        return f"/run/netns/{self.names[host]}"
+
+
+def _ip(*words: str) -> None:
+    done = subprocess.run(["ip", *words], capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(f"ip {' '.join(words)}: {done.stderr.strip()}")
+
+
+@pytest.fixture
+def hosts():
+    if shutil.which("ip") is None:
+        pytest.skip("there is no command `ip` to make network namespaces with")
+    made = Hosts()
+    try:
+        try:
+            made.make()
+        except OSError as error:
+            pytest.skip(f"this machine forbids network namespaces: {error}")
+        yield made
+    finally:
+        made.remove()
+
+
+def start_job(directory: Path, hosts: Hosts, ps: int, training: Training) -> Job:
+    """Worker 0, and the ps if there is one, on the first host; worker 1 on the second."""
+    ports = free_ports(3)
+    flags = [f"--worker_hosts={ADDRESSES[0]}:{ports[0]},{ADDRESSES[1]}:{ports[1]}"]
+    if ps:
+        flags.append(f"--ps_hosts={ADDRESSES[0]}:{ports[2]}")
+    roles = [("worker", 0, 0), ("worker", 1, 1), *([("ps", 0, 0)] if ps else [])]
+    environment = {"JOB": training.text()}
+    return Job(
+        [
+            start(
+                directory, f"{kind} {index}", [*flags, f"--job_name={kind}", f"--task_index={index}"],
+                environment=environment, network=hosts.path(host),
+            )
+            for kind, index, host in roles
+        ]
+    )  # fmt: skip
+
+
+def test_a_cable_that_is_cut(tmp_path, hosts):
+    """For 20 s: the jobs wait and go on. For good: all processes end with an error that names who is out of reach."""
+    logs = {ps: tmp_path / f"log {ps}" for ps in (0, 1)}
+    jobs: dict[int, Job] = {}
+    try:
+        for ps, log in logs.items():
+            training = Training(epochs=-1, log_dir=str(log), save=20, delay=0.002)
+            jobs[ps] = start_job(tmp_path / str(ps), hosts, ps, training)
+        for ps, log in logs.items():
+            jobs[ps].wait_until(lambda log=log: len(saved_steps(log)) > 1)
+        hosts.cut()
+        time.sleep(20)
+        before = {ps: saved_steps(log)[-1] for ps, log in logs.items()}
+        hosts.mend()
+        for ps, log in logs.items():
+            # What was under way during the cut is sent again, with pauses that have grown to half a minute.
+            jobs[ps].wait_until(lambda log=log, ps=ps: saved_steps(log)[-1] > before[ps] + 20, 90)
+            assert not any(process.has_ended() for process in jobs[ps].processes.values())
+        hosts.cut()
+        for ps in logs:
+            codes = jobs[ps].wait(60)
+            assert all(codes.values()), jobs[ps].logs
+            out_of_reach = re.compile(r"(worker \d|ps 0) was lost: 192\.168\.213\.\d:\d+ has not answered for \d+ s")
+            assert out_of_reach.search(jobs[ps]["worker 0"].log).group(1) == "worker 1"
+            assert out_of_reach.search(jobs[ps]["worker 1"].log).group(1) in ("worker 0", "ps 0")
+            if ps:
+                assert out_of_reach.search(jobs[ps]["ps 0"].log).group(1) == "worker 1"
+    finally:
+        for one in jobs.values():
+            one.kill()
+
+
+def test_a_worker_with_the_index_of_another_host(tmp_path, hosts):
+    """It says so at once when it cannot reach the others: both hosts are told that they are worker 1."""
+    ports = free_ports(2)
+    flags = [f"--worker_hosts={ADDRESSES[0]}:{ports[0]},{ADDRESSES[1]}:{ports[1]}", "--job_name=worker"]
+    words = [*flags, "--task_index=1", "--session_timeout=2"]
+    process = start(tmp_path, "worker 1", words, environment={"JOB": Training().text()}, network=hosts.path(0))
+    running = Job([process])
+    try:
+        running.wait(60)
+    finally:
+        running.kill()
+    assert process.code == 1, process.log
+    assert "worker 0" in process.log
+    assert f"--task_index says that this is worker 1 at {ADDRESSES[1]}:{ports[1]}" in process.log, process.log
