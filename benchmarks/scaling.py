@@ -17,15 +17,17 @@ gRPC and gloo use for sending comes on top. There are two cores, and with a ps t
 A step is one batch on every worker. A worker warms up, then does its steps; its rate is steps by time, the figure is
 the mean of the two workers. Ours takes time from `mox.run`'s own log lines, one in ten steps, so that logging is in it;
 so is reading the samples with tf.data, while the peers have one batch in memory. `MultiWorkerMirroredStrategy` does ten
-steps in one call of a tf.function, which is its fastest way. Under ps async every worker goes on alone, and the slower
-one is measured over fewer steps. The dense model does --steps, the small network five times as many.
+steps in one call of a tf.function and packs gradients to 8 MB: in trials one step a call, Keras' `fit` and its own
+packing took longer. Under ps async every worker goes on alone, and the slower one is measured over fewer steps. The
+dense model does --steps, the small network five times as many.
 
 MB on the wire: what the loopback interface received in the timed steps, divided by steps and workers. A message
 is in it once, where it arrives, with all headers; what worker and ps send each other counts for the worker. Whatever
 else talks on this machine's loopback counts as well: the row of one process shows how much that is.
 
-towers: `--num_gpus=N`, N towers on as many logical devices of one CPU, with the time of one tower whose batch is N times
-as large as 1. TensorFlow chooses its threads. Ten times --steps, a hundred times for the softmax.
+towers: `--num_gpus=N`, N towers on as many logical devices of one CPU, beside one tower whose batch is N times as
+large. TensorFlow chooses its threads. LeNet (28 x 28, batch 32) does five times --steps, ResNet-20 (32 x 32, batch 32)
+--steps, a softmax regression (784 numbers, batch 100) fifty times.
 """
 
 from __future__ import annotations
@@ -102,9 +104,9 @@ MODELS = {
     "mobilenet_v1_025": Model("mobilenet_v1_025", batch=8, times=5, parameters=470_072),
 }
 NETS = {
-    "lenet": Net("lenet", batch=32, times=10),
-    "resnet_v1_20": Net("resnet_v1_20", batch=32, times=10),
-    "softmax": Net("softmax", batch=100, times=100),
+    "lenet": Net("lenet", batch=32, times=5),
+    "resnet_v1_20": Net("resnet_v1_20", batch=32, times=1),
+    "softmax": Net("softmax", batch=100, times=50),
 }
 TOWERS = (2, 4)
 
@@ -128,7 +130,8 @@ def _ours(servers: int, *flags: str) -> Callable[[list[int], int], list[Process]
             who = [f"--job_name={job}", f"--task_index={index}"]
             return Process("mox_job.py", [*who, *cluster, *_flags_of_threads(threads), *flags], {}, job == "worker")
 
-        return [process("worker", index) for index in range(WORKERS)] + [process("ps", index) for index in range(servers)]
+        everyone = [("worker", index) for index in range(WORKERS)] + [("ps", index) for index in range(servers)]
+        return [process(job, index) for job, index in everyone]
 
     return processes
 
@@ -263,7 +266,7 @@ def tower_figures(nets: list[str], options: argparse.Namespace) -> dict[str, dic
                 for kind, batch, towers in (("one", net.batch * count, 1), ("towers", net.batch, count)):
                     task = [net.name, batch, TOGETHER * net.times, options.steps * net.times]
                     process = Process("mox_job.py", [f"--num_gpus={towers}"])
-                    ((steps, seconds, _, _),) = reported(f"{towers} towers", [process], task, 0)
+                    ((steps, seconds, _, _),) = reported(f"towers: {towers}", [process], task, 0)
                     figures[net.name][count][kind].append(seconds / steps)
     return figures
 
@@ -310,8 +313,8 @@ def tower_table(figures: dict[str, dict[int, dict[str, list[float]]]]) -> str:
         for count, times in by_count.items():
             cells = []
             for kind in ("towers", "one"):
-                milliseconds = [seconds * 1e3 for seconds in times[kind]]
-                cells += [f"{statistics.median(milliseconds):.3g}", f"{min(milliseconds):.3g} – {max(milliseconds):.3g}"]
+                taken = [seconds * 1e3 for seconds in times[kind]]
+                cells += [f"{statistics.median(taken):.3g}", f"{min(taken):.3g} – {max(taken):.3g}"]
             ratios = [ours / one for ours, one in zip(times["towers"], times["one"], strict=True)]
             cells += [f"{statistics.median(ratios):.2f}", f"{min(ratios):.2f} – {max(ratios):.2f}"]
             lines.append(f"| {net} | {count} | {' | '.join(cells)} |")
@@ -370,7 +373,7 @@ def main() -> None:
     parser.add_argument("--peers", default=",".join(PEERS), help="of clusters, comma-separated; default: %(default)s")
     parser.add_argument("--nets", default=",".join(NETS), help="of towers, comma-separated; default: %(default)s")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=40, help=f"timed steps of the dense model, in tens; see above")
+    parser.add_argument("--steps", type=int, default=40, help="timed steps of the dense model, in tens")
     parser.add_argument("--threads", type=int, default=1, help="of every process of a cluster")
     parser.add_argument("--json", help="also write all figures to this file")
     options = parser.parse_args()

@@ -78,7 +78,7 @@ class Job:
         """Waits for the end of all, or of those named; returns the exit codes, None for one that did not end."""
         waited = [self.processes[name] for name in among or self.processes]
         until = time.monotonic() + deadline
-        while not all([process.has_ended() for process in waited]) and time.monotonic() < until:
+        while [process for process in waited if not process.has_ended()] and time.monotonic() < until:
             time.sleep(0.05)
         return {process.name: process.code for process in waited}
 

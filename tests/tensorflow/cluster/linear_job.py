@@ -36,6 +36,7 @@ class Training:
       shuffle: in the order of a shuffle.
       seen: `output_fn` tells which samples the worker was given.
       shard: `rank`: the script shards by ops_adapter.rank() and size(), `Dataset`: by Dataset.shard itself.
+      spread: the weights are large enough to be spread over all ps.
     """
 
     samples: int = 57
@@ -52,9 +53,10 @@ class Training:
     shuffle: bool = False
     seen: bool = False
     shard: str = ""
+    spread: bool = False
 
     def text(self) -> str:
-        return json.dumps({name: value if value is None else value for name, value in asdict(self).items()})
+        return json.dumps(asdict(self))
 
 
 def data(samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,10 +116,14 @@ def main() -> None:
     # isort: split
     import tensorflow.compat.v1 as tf
 
+    from moxing.tensorflow.parallel import parameter_server
+
     tf.logging.set_verbosity(tf.logging.INFO)
     training = Training(**json.loads(os.environ["JOB"]))
     features, labels = data(training.samples)
     seen: list[int] = []
+    if training.spread:
+        parameter_server._LARGE_BYTES = 12
 
     def input_fn(mode):
         numbers = np.arange(training.samples)

@@ -30,7 +30,7 @@ CELLS = [
 #: Samples arrive so slowly that a step takes about 0.02 s: a death comes in the middle of the training.
 DELAY = 0.003
 SAVE = 20
-TARGET = 200
+TARGET = 120
 
 
 @pytest.fixture(scope="module", autouse=True)

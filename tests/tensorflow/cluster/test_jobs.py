@@ -12,8 +12,10 @@ from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from jobs import alone, close_parent, finished, job, saved_steps, weights  # noqa: E402
+from jobs import Job, alone, close_parent, finished, job, saved_steps, start, weights  # noqa: E402
 from linear_job import Training, reference  # noqa: E402
+
+from moxing.cli.cluster_launcher import free_ports  # noqa: E402
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -59,21 +61,24 @@ def test_weights_and_losses_are_those_of_numpy(tmp_path, ps, towers, flags):
 
 
 def test_a_training_moves_between_all_layouts(tmp_path):
-    """Each part goes on where the last one stopped: variables, momentum and place in the data."""
+    """Each part goes on where the last one stopped: variables, momentum and place in the data.
+
+    Also where the weights were spread over two ps: a checkpoint has them in one piece.
+    """
     log = tmp_path / "log"
 
-    def training(steps):
-        return Training(epochs=-1, steps=steps, log_dir=str(log))
+    def training(steps, **more):
+        return Training(epochs=-1, steps=steps, log_dir=str(log), **more)
 
-    finished(tmp_path / "ps", 2, 2, [], training(5))
-    expected = reference(57, 10, (5, 2, 1))
-    check_weights(log, expected)
+    finished(tmp_path / "ps", 2, 2, [], training(5, spread=True))
+    assert dict(tf.train.list_variables(str(log)))["w/Momentum"] == [3, 1]
+    check_weights(log, reference(57, 10, (5, 2, 1)))
     process = alone(tmp_path / "alone", training(8))
     assert "model.ckpt-5" in process.log
     check_weights(log, reference(57, 10, (5, 2, 1), (3, 1, 1)))
     finished(tmp_path / "collective", 2, 0, [], training(12))
     check_weights(log, reference(57, 10, (5, 2, 1), (3, 1, 1), (4, 2, 1)))
-    finished(tmp_path / "towers", 2, 1, ["--num_gpus=2"], training(15))
+    finished(tmp_path / "towers", 2, 2, ["--num_gpus=2"], training(15, spread=True))
     check_weights(log, reference(57, 10, (5, 2, 1), (3, 1, 1), (4, 2, 1), (3, 2, 2)))
     assert saved_steps(log) == [0, 5, 8, 12, 15]
 
@@ -217,6 +222,20 @@ def test_sigterm_to_one_worker_stops_all_at_the_same_step(tmp_path, ps):
     check_weights(log, reference(57, 2000, (last, 2, 1)))
 
 
+@pytest.mark.parametrize("victim", [0, 1], ids=["the chief", "another"])
+def test_sigterm_to_one_async_worker_stops_all(tmp_path, victim):
+    """Each at its own step, and the chief saves."""
+    log = tmp_path / "log"
+    training = Training(epochs=-1, log_dir=str(log), save=20, delay=0.002)
+    with job(tmp_path, 2, 1, ["--sync_replicas=False"], training) as running:
+        running.wait_until(lambda: len(saved_steps(log)) > 1)
+        running[f"worker {victim}"].send(signal.SIGTERM)
+        codes = running.wait()
+    assert codes == {"worker 0": 143, "worker 1": 143, "ps 0": 0}, running.logs
+    # The other worker may do a step while the chief saves: the name is that of the step before.
+    assert f"Stopped by signal 15: saved {log / 'model.ckpt'}-{saved_steps(log)[-1]}" in running["worker 0"].log
+
+
 @pytest.mark.parametrize("ps", [1, 0], ids=["sync", "collective"])
 def test_a_hook_of_one_worker_stops_all_at_the_same_step(tmp_path, ps):
     log = tmp_path / "log"
@@ -242,3 +261,21 @@ def test_two_trainings_and_an_evaluation_in_one_script(tmp_path, ps):
     assert [run["samples"] for run in (chief[2], other[2])] == [57, 0]
     assert "worker 1: this process has no part in mode EVAL" in done["worker 1"].log
     assert "[EVAL]" in done["worker 0"].log and "[EVAL]" not in done["worker 1"].log
+
+
+def test_a_controller_serves_until_the_workers_have_ended(tmp_path):
+    ports = free_ports(3)
+    addresses = [f"127.0.0.1:{port}" for port in ports]
+    flags = [f"--worker_hosts={addresses[0]},{addresses[1]}", f"--controller_host={addresses[2]}", "--ps_hosts="]
+    environment = {"JOB": Training(log_dir=str(tmp_path / "log")).text()}
+    roles = [("worker", 0), ("worker", 1), ("controller", 0)]
+    running = Job([])
+    try:
+        for kind, index in roles:
+            words = [*flags, f"--job_name={kind}", f"--task_index={index}"]
+            running.processes[f"{kind} {index}"] = start(tmp_path, f"{kind} {index}", words, environment=environment)
+        codes = running.wait()
+    finally:
+        running.kill()
+    assert set(codes.values()) == {0}, running.logs
+    check_weights(tmp_path / "log", reference(57, 1, (None, 2, 1)))

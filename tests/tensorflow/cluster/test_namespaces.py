@@ -106,33 +106,60 @@ def start_job(directory: Path, hosts: Hosts, ps: int, training: Training) -> Job
     )  # fmt: skip
 
 
+#: What the log of a process says that ends because another one is out of reach.
+LOST = re.compile(
+    r"(?:(\w+ \d) was lost: \S+ has not answered for \d+ s"
+    r"|(\w+ \d) was lost: its port \S+ refuses connections"
+    r"|The connection of \w+ \d to (\w+ \d) \(\S+\) has broken)"
+)
+
+
+def named(process) -> set[str]:
+    """Whom the log of a process says to have lost."""
+    return {name for names in LOST.findall(process.log) for name in names if name}
+
+
 def test_a_cable_that_is_cut(tmp_path, hosts):
-    """For 20 s: the jobs wait and go on. For good: all processes end with an error that names who is out of reach."""
+    """Cut for 5 s: the jobs wait and go on. For good: all processes end and name a process that they do not reach.
+
+    20 s are what gRPC's servers wait for an answer to what they have sent: a job goes on or ends with such an error,
+    as it happens. What it does not do is hang.
+    """
     logs = {ps: tmp_path / f"log {ps}" for ps in (0, 1)}
     jobs: dict[int, Job] = {}
+
+    def wait_for_steps(ps: int) -> None:
+        before = saved_steps(logs[ps])[-1]
+        jobs[ps].wait_until(lambda: saved_steps(logs[ps])[-1] > before + 20, 90)
+
+    def all_end_with_a_name(ps: int) -> None:
+        codes = jobs[ps].wait(60)
+        assert all(codes.values()), jobs[ps].logs
+        for process in jobs[ps].processes.values():
+            assert named(process), process.log
+
     try:
         for ps, log in logs.items():
             training = Training(epochs=-1, log_dir=str(log), save=20, delay=0.002)
             jobs[ps] = start_job(tmp_path / str(ps), hosts, ps, training)
         for ps, log in logs.items():
             jobs[ps].wait_until(lambda log=log: len(saved_steps(log)) > 1)
-        hosts.cut()
-        time.sleep(20)
-        before = {ps: saved_steps(log)[-1] for ps, log in logs.items()}
-        hosts.mend()
-        for ps, log in logs.items():
-            # What was under way during the cut is sent again, with pauses that have grown to half a minute.
-            jobs[ps].wait_until(lambda log=log, ps=ps: saved_steps(log)[-1] > before[ps] + 20, 90)
-            assert not any(process.has_ended() for process in jobs[ps].processes.values())
+        for seconds in (5, 20):
+            hosts.cut()
+            time.sleep(seconds)
+            hosts.mend()
+            for ps in list(logs):
+                try:
+                    wait_for_steps(ps)
+                except AssertionError:
+                    if seconds == 5:
+                        raise
+                    all_end_with_a_name(ps)
+                    del logs[ps]
         hosts.cut()
         for ps in logs:
-            codes = jobs[ps].wait(60)
-            assert all(codes.values()), jobs[ps].logs
-            out_of_reach = re.compile(r"(worker \d|ps 0) was lost: 192\.168\.213\.\d:\d+ has not answered for \d+ s")
-            assert out_of_reach.search(jobs[ps]["worker 0"].log).group(1) == "worker 1"
-            assert out_of_reach.search(jobs[ps]["worker 1"].log).group(1) in ("worker 0", "ps 0")
-            if ps:
-                assert out_of_reach.search(jobs[ps]["ps 0"].log).group(1) == "worker 1"
+            all_end_with_a_name(ps)
+            assert named(jobs[ps]["worker 0"]) == {"worker 1"}
     finally:
         for one in jobs.values():
             one.kill()

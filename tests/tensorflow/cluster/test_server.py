@@ -184,7 +184,9 @@ def test_a_loss_interrupts_and_is_named(pair, monkeypatch):
         assert interrupted == [True]
         assert left.wait(10)
         for call in (chief.check, chief.wait_for_peers, lambda: chief.wait_until_told("never")):
-            with pytest.raises(server.PeerLostError, match="worker 1 was lost: its port refuses.*worker 0 ends as well"):
+            with pytest.raises(
+                server.PeerLostError, match="worker 1 was lost: its port refuses.*worker 0 ends as well"
+            ):
                 call()
     finally:
         chief.loss = None

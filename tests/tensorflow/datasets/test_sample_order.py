@@ -70,3 +70,43 @@ def test_without_a_seed_the_order_is_that_of_the_samples():
     assert order.numbers(np.arange(6)).tolist() == [0, 1, 2, 0, 1, 2]
     assert order.total == 6
     assert SampleOrder(3).total is None
+
+
+@given(
+    st.integers(1, 60),
+    st.integers(1, 3),
+    st.one_of(st.none(), SEEDS),
+    st.integers(1, 9),
+)
+def test_the_workers_shares_are_the_whole(count, epochs, seed, workers):
+    """Worker by worker, in turns, and none more than one ahead of another: also over the end of an epoch."""
+    order = SampleOrder(count, epochs=epochs, seed=seed)
+    whole = order.numbers(np.arange(order.total)).tolist()
+    shares = [order.shard(workers, index) for index in range(workers)]
+    assert sum(share.total for share in shares) == order.total
+    assert max(share.total for share in shares) - min(share.total for share in shares) <= 1
+    parts = [share.numbers(np.arange(share.total)).tolist() for share in shares]
+    assert [parts[position % workers][position // workers] for position in range(order.total)] == whole
+
+
+@given(st.integers(1, 60), SEEDS, st.integers(2, 5), st.lists(st.integers(0, 500), min_size=1, max_size=20))
+def test_a_share_without_end(count, seed, workers, positions):
+    """A position of a share has its number whatever was asked before, as one of the whole does."""
+    order = SampleOrder(count, seed=seed)
+    for index in range(workers):
+        share = order.shard(workers, index)
+        assert share.total is None
+        expected = order.numbers(np.array(positions) * workers + index)
+        assert share.numbers(np.array(positions)).tolist() == expected.tolist()
+
+
+def test_more_workers_than_samples():
+    order = SampleOrder(2, epochs=1, seed=(3, 4))
+    assert [order.shard(4, index).total for index in range(4)] == [1, 1, 0, 0]
+    assert order.shard(4, 3).numbers(np.arange(0)).tolist() == []
+
+
+def test_shares_keep_runs_together():
+    """Mixed over stretches of the disk, a worker still reads from few runs at a time."""
+    order = SampleOrder(6400, seed=(1, 1), runs=[64] * 100, mixed=640).shard(2, 1)
+    assert len(set(order.numbers(np.arange(320)) // 64)) == 10

@@ -11,6 +11,7 @@ through the port that the job has anyway, so that no second one needs to be open
 from __future__ import annotations
 
 import atexit
+import contextlib
 import hashlib
 import json
 import os
@@ -92,7 +93,11 @@ class Server:
         if self._said_goodbye(peer):
             return
         job, _, index = peer.partition(" ")
-        _Board(self.target, job, int(index or 0)).write(key, json.dumps(value))
+        board = _Board(self.target, job, int(index or 0))
+        try:
+            board.write(key, json.dumps(value))
+        finally:
+            board.close()
 
     def told(self, key: str) -> Any:
         """What stands on this process's own board under `key`, or None."""
@@ -162,11 +167,9 @@ class Server:
         if self.loss is not None or self.in_run or _failed():
             return
         for peer in self.role.peers:
-            if not self._said_goodbye(peer):
-                try:
-                    self.tell(peer, f"goodbye/{self.role.name}", True)
-                except tf.errors.OpError:  # it ended in the meantime, for whatever reason: its own peers will know
-                    continue
+            # One that ended in the meantime, for whatever reason, needs no goodbye.
+            with contextlib.suppress(tf.errors.OpError):
+                self.tell(peer, f"goodbye/{self.role.name}", True)
 
     def _said_goodbye(self, peer: str) -> bool:
         with self._lock:
@@ -242,6 +245,9 @@ class _Board:
 
     def write(self, key: str, text: str) -> None:
         self._session.run(self._write, {self._key: _number(key), self._text: text})
+
+    def close(self) -> None:
+        self._session.close()
 
     def read(self, key: str) -> str | None:
         text = self._session.run(self._read, {self._key: _number(key)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -127,9 +128,22 @@ class Job:
             time.sleep(0.1)
         if server.loss is not None:
             raise PeerLostError(server.loss) from error
+        peer = _remote(error) if of_network else None
+        if peer in self.role.peers:
+            # It is there again, and what was under way is lost all the same.
+            raise PeerLostError(
+                f"The connection of {self.role.name} to {peer} ({self.role.peers[peer]}) has broken. Start the job "
+                "again: it goes on from its last checkpoint."
+            ) from error
 
     def _key(self, what: str) -> str:
         return f"run_{self.number}/{what}"
+
+
+def _remote(error: BaseException) -> str | None:
+    """The process that TensorFlow's error says it was talking to."""
+    found = re.search(r"remote target /job:(\w+)/replica:\d+/task:(\d+)", str(error))
+    return None if found is None else "controller" if found[1] == "controller" else f"{found[1]} {found[2]}"
 
 
 def join_job(mode: ModeKeys) -> Job | None:
