@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import tensorflow.compat.v1 as tf
-from linear_job import Training
 
 from moxing.cli.cluster_launcher import free_ports
 
 HERE = Path(__file__).parent
+# Before the tests do it, where pytest looks for doctests in here.
+sys.path.insert(0, str(HERE))
+
+from linear_job import Training  # noqa: E402
+
 SCRIPT = HERE / "linear_job.py"
 
 #: No claim about speed: what hangs must end some time.
