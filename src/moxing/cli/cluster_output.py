@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 _LINE_END = re.compile(rb"\r*\n")
 _ANY_END = re.compile(rb"(\r*\n|\r)")
@@ -127,7 +127,7 @@ class Screen:
         try:
             if hasattr(stream, "buffer"):
                 stream.flush()
-                stream.buffer.write(data)
+                _write_all(stream.buffer, data)
             else:  # in a notebook
                 stream.write(data.decode("utf-8", "replace"))
             # Both may be one terminal: the lines leave at once, before one of the other stream.
@@ -138,6 +138,13 @@ class Screen:
             os.dup2(nowhere, number)
             os.close(nowhere)
             self.is_gone = self.is_gone or number == 1
+
+
+def _write_all(buffer: BinaryIO, data: bytes) -> None:
+    # With PYTHONUNBUFFERED there is no buffer behind it, and a pipe that is nearly full takes a part only.
+    rest = memoryview(data)
+    while rest:
+        rest = rest[buffer.write(rest) or 0 :]
 
 
 def _has_colours(stream: TextIO | None) -> bool:
