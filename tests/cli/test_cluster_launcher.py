@@ -61,6 +61,8 @@ class Background:
             text=True,
             # That lines come when they are printed is the launcher's work.
             env={key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"},
+            # Ignored signals are inherited, from a nohup for instance, and the launcher leaves those alone.
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
         )
 
     def wait_for(self, *wanted):
