@@ -34,12 +34,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
-import importlib.metadata
-import importlib.util
 import json
 import os
-import platform
 import socket
 import statistics
 import subprocess
@@ -49,6 +45,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from report import chosen, installed, surroundings
 
 FOLDER = Path(__file__).parent / "scaling_peers"
 WORKERS = 2
@@ -321,49 +319,15 @@ def tower_table(figures: dict[str, dict[int, dict[str, list[float]]]]) -> str:
     return "\n".join(lines)
 
 
-def surroundings(options: argparse.Namespace) -> dict[str, str]:
-    """Machine, date, versions and settings."""
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text().splitlines() if information.exists() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    load, _, _ = os.getloadavg()
-    versions = [f"Python {platform.python_version()}"]
-    for package in ("tensorflow", "tf_keras", "torch", "moxing-tensorflow"):
-        try:
-            versions.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
+def loopback() -> str:
+    """What others say on the interface whose bytes are counted."""
     before = bytes_on_wire()
     time.sleep(1)
     talk = bytes_on_wire() - before
-    return {
-        "machine": f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores",
-        "date": datetime.datetime.now().astimezone().isoformat(" ", "minutes"),
-        "versions": ", ".join(versions),
-        "settings": f"workers {WORKERS}, threads {options.threads}, rounds {options.rounds}, steps {options.steps}",
-        "load before": f"{load:.2f}" + (" - the machine is busy, the figures mean little" if load > 0.5 else ""),
-        "loopback before": f"{talk:,} bytes/s" + (" - others talk, the bytes mean little" if talk > 100_000 else ""),
-    }
+    return f"{talk:,} bytes/s" + (" - others talk, the bytes mean little" if talk > 100_000 else "")
 
 
 # --- the command line -------------------------------------------------------------------------------------------------
-
-
-def chosen(option: str, text: str, known: list[str]) -> list[str]:
-    """The words of a comma-separated option, in the order of `known`."""
-    words = text.split(",")
-    unknown = [word for word in words if word not in known]
-    if unknown:
-        raise SystemExit(f"{option} {text}: {', '.join(map(repr, unknown))} unknown. There are: {','.join(known)}")
-    return [word for word in known if word in words]
-
-
-def installed(peers: list[str]) -> list[str]:
-    """The peers whose package is installed; tells of the others."""
-    for name in peers:
-        if importlib.util.find_spec(PEERS[name].package) is None:
-            print(f"{PEERS[name].title} is left out: {PEERS[name].package} is not installed", file=sys.stderr)
-    return [name for name in peers if importlib.util.find_spec(PEERS[name].package)]
 
 
 def main() -> None:
@@ -385,8 +349,9 @@ def main() -> None:
     what = chosen("--what", options.what, ["cluster", "towers"])
     models = chosen("--models", options.models, list(MODELS))
     nets = chosen("--nets", options.nets, list(NETS))
-    peers = installed(chosen("--peers", options.peers, list(PEERS)))
-    results: dict[str, object] = dict(surroundings(options))
+    peers = installed(chosen("--peers", options.peers, list(PEERS)), PEERS)
+    settings = f"workers {WORKERS}, threads {options.threads}, rounds {options.rounds}, steps {options.steps}"
+    results: dict[str, object] = {**surroundings(settings), "loopback before": loopback()}
     print("\n".join(f"{name}: {value}" for name, value in results.items()), flush=True)
     if "cluster" in what and peers:
         figures = cluster_figures(models, peers, options)

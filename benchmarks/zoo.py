@@ -22,17 +22,15 @@ The machine has to be quiet: PyTorch's threads wait for each other in every laye
 from __future__ import annotations
 
 import argparse
-import datetime
-import importlib.metadata
-import importlib.util
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
+
+from report import chosen, installed, surroundings
 
 FOLDER = Path(__file__).parent / "zoo_peers"
 THREADS = 2
@@ -144,44 +142,6 @@ def build_table(times: dict[str, dict[str, list]]) -> str:
     return "\n".join(lines)
 
 
-def surroundings(options: argparse.Namespace) -> dict[str, str]:
-    """Machine, date, versions and settings."""
-    information = Path("/proc/cpuinfo")
-    lines = information.read_text().splitlines() if information.exists() else []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    load, _, _ = os.getloadavg()
-    versions = [f"Python {platform.python_version()}"]
-    for package in ("tensorflow", "tf_keras", "torch", "moxing-tensorflow"):
-        try:
-            versions.append(f"{package} {importlib.metadata.version(package)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return {
-        "machine": f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores",
-        "date": datetime.datetime.now().astimezone().isoformat(" ", "minutes"),
-        "versions": ", ".join(versions),
-        "settings": f"batch {options.batch}, threads {THREADS}, rounds {options.rounds}, steps {options.steps}",
-        "load before": f"{load:.2f}" + (" - the machine is busy, the figures mean little" if load > 0.5 else ""),
-    }
-
-
-def chosen(option: str, text: str, known: list[str]) -> list[str]:
-    """The words of a comma-separated option, in the order of `known`."""
-    words = text.split(",")
-    unknown = [word for word in words if word not in known]
-    if unknown:
-        raise SystemExit(f"{option} {text}: {', '.join(map(repr, unknown))} unknown. There are: {','.join(known)}")
-    return [word for word in known if word in words]
-
-
-def installed(peers: list[str]) -> list[str]:
-    """The peers whose package is installed; tells of the others."""
-    for name in peers:
-        if importlib.util.find_spec(PEERS[name].package) is None:
-            print(f"{PEERS[name].title} is left out: {PEERS[name].package} is not installed", file=sys.stderr)
-    return [name for name in peers if importlib.util.find_spec(PEERS[name].package)]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nets", default=",".join(PARAMETERS), help="comma-separated; default: %(default)s")
@@ -196,13 +156,14 @@ def main() -> None:
         if getattr(options, name) < 1:
             raise SystemExit(f"--{name} {getattr(options, name)}: it must be at least 1")
     nets = chosen("--nets", options.nets, list(PARAMETERS))
-    peers = installed(chosen("--peers", options.peers, list(PEERS)))
+    peers = installed(chosen("--peers", options.peers, list(PEERS)), PEERS)
     what = chosen("--what", options.what, ["train", "inference", "build"])
     if hasattr(os, "sched_setaffinity"):
         # The peers inherit it. TensorFlow has two threads between operations and two within, PyTorch two in all: so
         # that the work gets two cores from either.
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
-    results: dict[str, object] = dict(surroundings(options))
+    settings = f"batch {options.batch}, threads {THREADS}, rounds {options.rounds}, steps {options.steps}"
+    results: dict[str, object] = dict(surroundings(settings))
     print("\n".join(f"{name}: {value}" for name, value in results.items()), flush=True)
     for kind in (word for word in what if word != "build" and peers):
         figures = interleaved(kind, nets, peers, options)

@@ -1,4 +1,7 @@
-"""What the cluster's tests share: no scheduler around them, and real processes that listen and die."""
+"""What the cluster's tests share: no scheduler around them, and real processes that listen and die.
+
+It makes the modules beside the tests importable too; pytest's importlib mode leaves sys.path alone.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ import socket
 import subprocess
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 _LISTEN = """
 import socket, time

@@ -14,15 +14,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import tensorflow.compat.v1 as tf
+from linear_job import Training
 
 from moxing.cli.cluster_launcher import free_ports
 
 HERE = Path(__file__).parent
-# Before the tests do it, where pytest looks for doctests in here.
-sys.path.insert(0, str(HERE))
-
-from linear_job import Training  # noqa: E402
-
 SCRIPT = HERE / "linear_job.py"
 
 #: No claim about speed: what hangs must end some time.
@@ -210,6 +206,17 @@ def alone(directory: Path, training: Training, flags: Sequence[str] = ()) -> Pro
         ended.kill()
     assert process.code == 0, process.log
     return process
+
+
+def ended(process: Process) -> str:
+    """The log of one process, which must fail by itself."""
+    running = Job([process])
+    try:
+        running.wait(60)
+    finally:
+        running.kill()
+    assert process.code == 1, process.log
+    return process.log
 
 
 def weights(log_dir: Path) -> tuple[list[float], float, int]:

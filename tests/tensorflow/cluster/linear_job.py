@@ -37,6 +37,7 @@ class Training:
       seen: `output_fn` tells which samples the worker was given.
       shard: `rank`: the script shards by ops_adapter.rank() and size(), `Dataset`: by Dataset.shard itself.
       spread: the weights are large enough to be spread over all ps.
+      firewall: worker 1 can reach the ports of --worker_hosts and no others.
     """
 
     samples: int = 57
@@ -54,6 +55,7 @@ class Training:
     seen: bool = False
     shard: str = ""
     spread: bool = False
+    firewall: bool = False
 
     def text(self) -> str:
         return json.dumps(asdict(self))
@@ -116,6 +118,7 @@ def main() -> None:
     # isort: split
     import tensorflow.compat.v1 as tf
 
+    from moxing.tensorflow.cluster import ring
     from moxing.tensorflow.parallel import parameter_server
 
     tf.logging.set_verbosity(tf.logging.INFO)
@@ -124,6 +127,12 @@ def main() -> None:
     seen: list[int] = []
     if training.spread:
         parameter_server._LARGE_BYTES = 12
+    if training.firewall and mox.get_flag("task_index") == 1:
+
+        def closed(*address):
+            raise ConnectionRefusedError
+
+        ring.connect = closed
 
     def input_fn(mode):
         numbers = np.arange(training.samples)

@@ -13,11 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from jobs import DEADLINE, SCRIPT, close_parent, job, saved_steps, weights  # noqa: E402
-from linear_job import Training  # noqa: E402
+from jobs import DEADLINE, SCRIPT, close_parent, job, saved_steps, weights
+from linear_job import Training
 
 SYNC, ASYNC, COLLECTIVE = ("sync", 1, []), ("async", 1, ["--sync_replicas=False"]), ("collective", 0, [])
 CELLS = [

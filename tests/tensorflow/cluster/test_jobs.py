@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 import tensorflow.compat.v1 as tf
+from jobs import Job, alone, close_parent, finished, job, saved_steps, start, weights
+from linear_job import Training, reference
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from jobs import Job, alone, close_parent, finished, job, saved_steps, start, weights  # noqa: E402
-from linear_job import Training, reference  # noqa: E402
-
-from moxing.cli.cluster_launcher import free_ports  # noqa: E402
+from moxing.cli.cluster_launcher import free_ports
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -58,6 +53,15 @@ def test_weights_and_losses_are_those_of_numpy(tmp_path, ps, towers, flags):
     assert sorted(names) == ["b", "b/Momentum", "global_step", "w", "w/Momentum"]
     assert done["worker 0"].result["runs"][0]["checkpoint"] == str(tmp_path / "log" / f"model.ckpt-{expected.step}")
     assert done["worker 1"].result["runs"][0]["checkpoint"] is None
+
+
+@pytest.mark.parametrize("firewall", [False, True])
+def test_three_collective_workers(tmp_path, firewall):
+    """Around a ring of their own, and by TensorFlow's collectives where its ports are closed."""
+    done = finished(tmp_path, 3, 0, [], Training(log_dir=str(tmp_path / "log"), firewall=firewall))
+    check_weights(tmp_path / "log", reference(57, 1, (None, 3, 1)))
+    for process in done.processes.values():
+        assert ("only the ports of --worker_hosts are open" in process.log) == firewall
 
 
 def test_a_training_moves_between_all_layouts(tmp_path):

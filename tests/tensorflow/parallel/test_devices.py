@@ -78,8 +78,9 @@ def test_parameters_on_a_gpu_that_is_not_there(warnings):
 
 def test_logical_cpus_only_where_towers_stand_on_them():
     config = tf.ConfigProto()
-    logical_cpus(config, ["/gpu:0", "/gpu:1"])
-    assert not config.device_count
+    for devices in ([], ["/gpu:0", "/gpu:1"]):
+        logical_cpus(config, devices)
+        assert not config.device_count
     logical_cpus(config, ["/cpu:0", "/cpu:1", "/cpu:2"])
     with tf.Session(config=config) as session:
         assert len([device for device in session.list_devices() if device.device_type == "CPU"]) == 3

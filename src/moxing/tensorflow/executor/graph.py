@@ -28,6 +28,7 @@ class Step:
     Attributes:
       inputs: the batch and its source.
       models: what `model_fn` returned, for every tower.
+      lengths: how many samples the batch of every tower has.
       strategy: how the towers share variables and gradients.
       operation: run it and the step is done, the ledger included.
       ledger: the step's numbers.
@@ -39,6 +40,7 @@ class Step:
 
     inputs: Inputs
     models: list[Model]
+    lengths: list[tf.Tensor]
     strategy: Strategy
     operation: tf.Operation
     ledger: Ledger
@@ -95,6 +97,7 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
     return Step(
         inputs=inputs,
         models=models,
+        lengths=lengths,
         strategy=strategy,
         operation=tf.group(*done, name="moxing/step"),
         ledger=ledger,
@@ -121,14 +124,8 @@ def _log_info(models: Sequence[Model], lengths: Sequence[tf.Tensor]) -> tuple[di
 
 
 def _checks(strategy: Strategy, losses: list[tf.Tensor]) -> dict[str, tf.Tensor]:
-    checks = {"finite": _all_finite(losses)}
-    if strategy.halt is not None:
-        checks["halt"] = strategy.halt
-    if strategy.reached is not None:
-        checks["reached"] = strategy.reached
-    if strategy.next_steps is not None:
-        checks["next_steps"] = strategy.next_steps
-    return checks
+    said = {"halt": strategy.halt, "reached": strategy.reached, "next_steps": strategy.next_steps}
+    return {"finite": _all_finite(losses), **{name: value for name, value in said.items() if value is not None}}
 
 
 def _all_finite(losses: list[tf.Tensor]) -> tf.Tensor:

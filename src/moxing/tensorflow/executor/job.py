@@ -12,10 +12,12 @@ from dataclasses import asdict, replace
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.cluster import Role, current_role
+from moxing.tensorflow.cluster.ring import Ring, connected
 from moxing.tensorflow.cluster.server import PeerLostError, Server, server_of
 from moxing.tensorflow.executor.checkpoint import START, Position
 from moxing.tensorflow.executor.session_config import session_config
 from moxing.tensorflow.executor.specs import ModeKeys
+from moxing.tensorflow.parallel.collective import lead_collectives
 from moxing.tensorflow.parallel.devices import logical_cpus, tower_devices
 
 #: A dead peer is named by the watch within this time after TensorFlow's own error, which names none.
@@ -37,6 +39,7 @@ class Job:
     def __init__(self, role: Role, server: Server | None = None, number: int = 0) -> None:
         self.role, self.number = role, number
         self._server = server
+        self._ring: Ring | None = None
 
     @property
     def target(self) -> str:
@@ -78,6 +81,30 @@ class Job:
         """Whether one of the workers says true to `what`; all ask and are told the same."""
         return own if self._server is None else self._server.any_worker(self._key(what), own)
 
+    def ring(self) -> Ring | None:
+        """Connections around all workers, for what they add up; None where one of them could not be made."""
+        server, role = self._server, self.role
+        if server is None:
+            return None
+        before = f"worker {(role.index - 1) % role.num_workers}"
+        key = self._key("ring")
+        own = connected(
+            role.index,
+            role.workers,
+            tell=lambda where: server.tell(before, key, where),
+            told=lambda: server.wait_until_told(key),
+        )
+        if self.any_worker("no_ring", own is None):
+            tf.logging.warning(
+                "Between some workers only the ports of --worker_hosts are open: the gradients go through TensorFlow's "
+                "own collectives, which takes longer."
+            )
+            if own is not None:
+                own.close()
+            return None
+        self._ring = own
+        return own
+
     def stop_all(self) -> None:
         """Asks the other workers to stop, where each decides for itself."""
         if self._server is not None:
@@ -98,27 +125,28 @@ class Job:
         if self._server is None:
             yield
             return
-        with self._server.interrupting(session.close):
+
+        def interrupt() -> None:
+            # An operation that waits for a neighbour in the ring is not reached by the session's end.
+            if self._ring is not None:
+                self._ring.close()
+            session.close()
+
+        with self._server.interrupting(interrupt):
             try:
                 yield
                 self._server.in_run = False
-            except tf.errors.OutOfRangeError:
+            except (tf.errors.OutOfRangeError, PeerLostError):
                 raise
             except (tf.errors.OpError, RuntimeError) as error:
-                if isinstance(error, PeerLostError):
-                    raise
-                self._explain(error)
+                self._check(self._server, error)
                 raise
+            finally:
+                if self._ring is not None:
+                    self._ring.close()
 
-    def check(self, error: BaseException) -> None:
+    def _check(self, server: Server, error: BaseException) -> None:
         """Raises an error that names a dead peer, if that is what is behind `error`."""
-        if self._server is not None:
-            self._explain(error)
-
-    def _explain(self, error: BaseException) -> None:
-        server = self._server
-        if server is None:
-            return
         of_network = isinstance(
             error,
             tf.errors.UnavailableError | tf.errors.AbortedError | tf.errors.CancelledError | tf.errors.InternalError,
@@ -171,7 +199,7 @@ def join_job(mode: ModeKeys) -> Job | None:
     config = session_config()
     logical_cpus(config, tower_devices(tell=False))
     if role.num_workers > 1:
-        config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
+        lead_collectives(config)
     server = server_of(role, config)
     server.wait_for_peers()
     server.in_run = True

@@ -16,6 +16,9 @@ from moxing.tensorflow.executor.graph import Step
 from moxing.tensorflow.executor.ledger import LedgerValues
 from moxing.tf1.surgery import CannotRebuild, Part
 
+#: What `Step.checks` say before the first round: value and type.
+_BEFORE = {"finite": (True, tf.bool), "halt": (0, tf.int32), "reached": (0, tf.int32), "next_steps": (1, tf.int64)}
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -135,11 +138,7 @@ class StepLoop(Stepper):
             return going[0] if len(going) == 1 else tf.reduce_all(tf.stack(going))
 
         start = {"rounds": tf.constant(0, tf.int64)}
-        if "finite" in step.checks:
-            start["finite"] = tf.constant(True)
-        start.update({name: tf.constant(0) for name in ("halt", "reached") if name in step.checks})
-        if "next_steps" in step.checks:
-            start["next_steps"] = tf.constant(1, tf.int64)
+        start.update({name: tf.constant(*_BEFORE[name]) for name in step.checks})
         if summary_part is not None:
             start["summary"] = tf.constant(b"")
         # One iteration at a time, or they race for the variables.

@@ -116,7 +116,7 @@ def run(
     position = source.position if training and source and source.resume else START
     seed, position = job.agreed(_data_seed(source), position)
     given = outer_seed()
-    strategy = choose_strategy(training, job.role, job.number)
+    strategy = choose_strategy(training, job.role, job.number, job.ring)
     with run_graph(tf.Graph()), watch_signals() as stop, open_journal(config.log_dir) as journal, strategy.scope():
         tf.set_random_seed(given)
         step = build_step(config, strategy, position, seed)
@@ -144,8 +144,7 @@ def _carry_out(
 ) -> RunResult:
     training = config.mode is ModeKeys.TRAIN
     restore = make_restore(source, training) if source is not None else None
-    lengths = [step.inputs.batch_length(index) for index in range(len(step.models))] if len(step.models) > 1 else ()
-    users = hooks_of_towers([model.hooks for model in step.models], lengths)
+    users = hooks_of_towers([model.hooks for model in step.models], step.lengths)
     hooks = UserHooks([*users, *_output_hooks(config, step)])
     hooks.begin()
     if users and not tf.get_collection(tf.GraphKeys.SAVERS) and tf.global_variables():
@@ -165,6 +164,10 @@ def _carry_out(
             *_training_actions(config, source, step, keeper, session, start),
         ]
         _announce(config, source, step, start)
+        if step.strategy.next_steps is not None and job.any_worker("single_steps", not stepper.many) and stepper.many:
+            # All workers' steps must match in every call, and a hook that looks at every step may be one worker's
+            # alone. They agree in the session: only there the death of another one is named.
+            stepper = make_stepper(step, every_step=True)
         fresh = step.inputs.place_after(0) == (0, [0] * len(step.inputs.sources))
         runner = Runner(config, stepper, session, hooks, actions, fresh, journal, step.strategy, job)
         with progress_bar(config, start.global_step if training else 0) as bar:

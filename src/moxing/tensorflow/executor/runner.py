@@ -60,8 +60,7 @@ class Runner:
         strategy: Strategy,
         job: Job,
     ) -> None:
-        self._config, self._session = config, session
-        self._stepper = _as_all_workers(stepper, strategy, job)
+        self._config, self._stepper, self._session = config, stepper, session
         self._hooks, self._actions = hooks, actions
         self._summaries = next((action for action in actions if isinstance(action, SummaryAction)), None)
         self._saves = next((action for action in actions if isinstance(action, SaveAction)), None)
@@ -139,8 +138,6 @@ class Runner:
                 lambda fetches, feed=None: self._hooks.run(self._session, fetches, feed, options), steps, summarise
             )
         except tf.errors.OpError as error:
-            if not isinstance(error, tf.errors.OutOfRangeError):
-                self._job.check(error)
             if self._journal.failure is not None:
                 self._save_before_failure()
                 self._journal.check()
@@ -181,16 +178,6 @@ class Runner:
                 "A training step did not advance global_step: the optimizer of optimizer_fn ignores the global_step "
                 "argument of apply_gradients."
             )
-
-
-def _as_all_workers(stepper: Stepper, strategy: Strategy, job: Job) -> Stepper:
-    """A stepper like those of the other workers, where their steps must match in every call.
-
-    A hook that looks at every step may be one worker's alone, the chief's for instance.
-    """
-    if strategy.next_steps is None or not job.any_worker("single_steps", not stepper.many) or not stepper.many:
-        return stepper
-    return Stepper(stepper._step)
 
 
 def _wrong_format(error: tf.errors.OpError) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.parallel.collective import Collective
+from moxing.tensorflow.parallel.collective import Collective, Connect, not_connected
 from moxing.tensorflow.parallel.devices import tower_devices
 from moxing.tensorflow.parallel.local import Local
 from moxing.tensorflow.parallel.parameter_server import ParameterServer
@@ -43,19 +43,20 @@ class Place(Protocol):
     def ps(self) -> tuple[str, ...]: ...
 
 
-def choose_strategy(training: bool, role: Place, run: int = 0) -> Strategy:
+def choose_strategy(training: bool, role: Place, run: int = 0, ring: Connect = not_connected) -> Strategy:
     """The strategy that the flags ask for, or the best one for the devices.
 
     Args:
       training: false: there are no gradients, and all towers can share the variables.
       role: this process's.
       run: number of the run in this process.
+      ring: connects the workers, for what they add up.
     """
     _refuse_what_is_missing()
     devices = tower_devices()
     update = FLAGS.get("variable_update")
     if role.is_cluster:
-        return _in_cluster(update, devices, role, run)
+        return _in_cluster(update, devices, role, run, ring)
     if update is not None and update.startswith(("distributed_", "collective")):
         raise ValueError(f"--variable_update={update} is for a cluster: give --worker_hosts, or leave it out.")
     if len(devices) == 1 or not training or update == "parameter_server":
@@ -66,7 +67,7 @@ def choose_strategy(training: bool, role: Place, run: int = 0) -> Strategy:
     return Local(devices) if devices[0].startswith("/cpu") else Replicated(devices)
 
 
-def _in_cluster(update: str | None, devices: list[str], role: Place, run: int) -> Strategy:
+def _in_cluster(update: str | None, devices: list[str], role: Place, run: int, ring: Connect) -> Strategy:
     if update in _ONE_MACHINE:
         raise ValueError(
             f"--variable_update={update} is for one machine: in a cluster use parameter_server, or collective."
@@ -76,7 +77,7 @@ def _in_cluster(update: str | None, devices: list[str], role: Place, run: int) -
     if update == "collective" or (update is None and not role.ps):
         if not FLAGS.get("sync_replicas"):
             raise ValueError("--sync_replicas=False needs parameter servers: collective workers go in step.")
-        return Collective(devices, role.num_workers, role.index, run)
+        return Collective(devices, role.num_workers, role.index, run, ring)
     if not role.ps:
         raise ValueError(f"--variable_update={update} needs parameter servers: give --ps_hosts, or use collective.")
     in_step = FLAGS.get("sync_replicas")

@@ -8,10 +8,9 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.parallel.gradients import GradientPairs, combined, gradients_of, in_scopes, trainable_variables
+from moxing.tensorflow.parallel.gradients import GradientPairs, combined
 from moxing.tensorflow.parallel.loss_scale import LossScale
 from moxing.tensorflow.parallel.strategy import Strategy, Tower
-from moxing.tf1.towers import Towers
 
 
 class ClusterWorker(Strategy):
@@ -29,11 +28,10 @@ class ClusterWorker(Strategy):
         self.workers, self.index = workers, index
         self.task = f"/job:worker/task:{index}"
         self.shared = f"moxing/run_{run}"
-        self._towers = Towers()
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        with tf.device(self.place(f"{self.task}/cpu:0")):
+        with tf.device(self.placed_on(f"{self.task}/cpu:0")):
             yield
 
     @contextmanager
@@ -43,11 +41,13 @@ class ClusterWorker(Strategy):
 
     @contextmanager
     def tower(self, index: int) -> Iterator[None]:
-        device = self.place(f"{self.task}{self.devices[index]}")
-        with tf.device(device), self._towers.build(index), tf.variable_creator_scope(self.create):
+        with super().tower(index), tf.variable_creator_scope(self.create):
             yield
 
-    def place(self, device: str) -> Callable[[tf.Operation], str]:
+    def place(self, index: int) -> Callable[[tf.Operation], str]:
+        return self.placed_on(f"{self.task}{self.devices[index]}")
+
+    def placed_on(self, device: str) -> Callable[[tf.Operation], str]:
         """A device function for operations that go to `device`, and the variables that they use."""
         raise NotImplementedError
 
@@ -55,16 +55,7 @@ class ClusterWorker(Strategy):
         self, towers: Sequence[Tower], optimizers: Sequence[Any], scale: LossScale, shares: Sequence[Any]
     ) -> list[GradientPairs]:
         """For every loss the sum of the gradients of this worker's towers, each multiplied by its share."""
-        variables = trainable_variables()
-        gradients = []
-        for index, (tower, share) in enumerate(zip(towers, shares, strict=True)):
-            with tf.device(self.place(f"{self.task}{self.devices[index]}")):
-                gradients.append(
-                    [
-                        gradients_of(optimizer, loss, in_scopes(variables, scopes), scale, spread=True, share=share)
-                        for optimizer, loss, scopes in zip(optimizers, tower.losses, tower.var_scopes, strict=True)
-                    ]
-                )
+        gradients = self.gradients_of_towers(towers, optimizers, scale, shares, spread=True)
         return combined(gradients, [1.0] * len(towers))
 
     @staticmethod
@@ -87,3 +78,16 @@ def number(name: str, dtype: tf.DType = tf.int64) -> tf.Variable:
         return tf.get_variable(
             name, [], dtype, initializer=tf.zeros_initializer(), trainable=False, collections=["moxing/own"]
         )
+
+
+def one_of(condition: tf.Tensor, first: Callable[[], tf.Operation], second: Callable[[], tf.Operation]) -> tf.Operation:
+    """Runs the operation that `first` builds where the condition is true, else that of `second`."""
+
+    def as_number(build: Callable[[], tf.Operation]) -> Callable[[], tf.Tensor]:
+        def built() -> tf.Tensor:
+            with tf.control_dependencies([build()]):
+                return tf.constant(0)
+
+        return built
+
+    return tf.cond(condition, as_number(first), as_number(second)).op

@@ -11,15 +11,16 @@ the same number of steps in every call, and the chief says how many.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, number
+from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, number, one_of
 from moxing.tensorflow.parallel.devices import placed
-from moxing.tensorflow.parallel.gradients import GradientPairs, clipped
+from moxing.tensorflow.parallel.gradients import GradientPairs, flat
 from moxing.tensorflow.parallel.loss_scale import loss_scale
-from moxing.tensorflow.parallel.optimizers import applied_together, made
+from moxing.tensorflow.parallel.optimizers import clipped_and_applied, made
 from moxing.tensorflow.parallel.strategy import HOOK, SIGNAL, Tower
 
 #: Bytes of gradients that travel as one: a message by itself takes about as long as a megabyte.
@@ -35,19 +36,46 @@ _SIGNALLED = 1e6
 _MOST_STEPS = 1 << 20
 
 
+class Ring(Protocol):
+    """Connections around all workers."""
+
+    def add(self, values: np.ndarray) -> np.ndarray:
+        """The sum of what all workers pass."""
+
+
+Connect = Callable[[], Ring | None]
+
+
+def not_connected() -> None:
+    """Where nothing connects the workers but TensorFlow's servers."""
+
+
 class Collective(ClusterWorker):
-    """Variables on every worker, gradients added up by TensorFlow's collective operations."""
+    """Variables on every worker, gradients added up around a ring.
+
+    Args:
+      devices: where its towers stand, within this process.
+      workers: how many workers there are.
+      index: which one this is.
+      run: number of the run in this process.
+      connect: connects the workers. Without it, and for gradients on GPUs, TensorFlow's collective operations add up.
+    """
 
     in_step = True
 
-    def __init__(self, devices: Sequence[str], workers: int, index: int, run: int) -> None:
+    def __init__(
+        self, devices: Sequence[str], workers: int, index: int, run: int, connect: Connect = not_connected
+    ) -> None:
         super().__init__(devices, workers, index, run)
+        self._connect = connect
+        self._ring: Ring | None = None
+        self._last_sum: list[tf.Operation] = []
         # An operation is the same one on all workers by its number, which must not come twice in a process.
         self._instance = run * 1_000_000
         self._stop: tf.Variable | None = None
         self._proposed = 0
 
-    def place(self, device: str) -> Callable[[tf.Operation], str]:
+    def placed_on(self, device: str) -> Callable[[tf.Operation], str]:
         return placed(device, f"{self.task}/cpu:0")
 
     def train_op(
@@ -59,6 +87,8 @@ class Collective(ClusterWorker):
     ) -> tf.Operation:
         optimizers = [made(function) for function in optimizer_fns]
         scale = loss_scale()
+        if all(device.startswith("/cpu") for device in self.devices):
+            self._ring = self._connect()
         with self.local():
             self._stop = number(f"{self.shared}/stop", tf.float32)
             self._proposal = number(f"{self.shared}/proposal", tf.float32)
@@ -72,12 +102,10 @@ class Collective(ClusterWorker):
         total, stops, steps = tf.unstack(self._sum(agreed))
         shares = [self._share(tower, total) for tower in towers]
         groups = self._summed(self.gradients(towers, optimizers, scale, shares))
-        everything = [gradient for group in groups for gradient, _ in group]
-        pairs = [clipped(group) for group in groups]
+        everything = flat(groups)
 
         def apply() -> tf.Operation:
-            with tf.control_dependencies([*before, *everything]):
-                return scale.applied(everything, lambda: applied_together(optimizers, pairs, global_step), global_step)
+            return clipped_and_applied(optimizers, groups, scale, [*before, *everything], global_step)
 
         # An addition that is under way when the data ends would be broken off, on the other workers too.
         with tf.control_dependencies(everything):
@@ -104,22 +132,17 @@ class Collective(ClusterWorker):
             session.run(self._set_proposal, {self._value: proposed})
 
     def configure(self, config: tf.ConfigProto) -> None:
-        config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
+        lead_collectives(config)
 
     def _unless_ended(self, total: tf.Tensor, apply: Callable[[], tf.Operation]) -> tf.Operation:
         """Applies the step; where no worker had data, it is the end of the data instead."""
         gate = tf.FIFOQueue(1, [tf.int64], [[]], shared_name=f"{self.shared}/gate", name="gate")
 
-        def go_on() -> tf.Tensor:
+        def go_on() -> tf.Operation:
             with tf.control_dependencies([apply()]):
-                with tf.control_dependencies([gate.enqueue(tf.constant(0, tf.int64))]):
-                    return tf.constant(0)
+                return gate.enqueue(tf.constant(0, tf.int64))
 
-        def end() -> tf.Tensor:
-            with tf.control_dependencies([gate.close()]):
-                return tf.constant(0)
-
-        with tf.control_dependencies([tf.cond(total > 0, go_on, end)]):
+        with tf.control_dependencies([one_of(total > 0, go_on, gate.close)]):
             # From a closed queue this is the end of the data.
             return gate.dequeue().op
 
@@ -130,7 +153,7 @@ class Collective(ClusterWorker):
 
     def _summed(self, groups: Sequence[GradientPairs]) -> list[GradientPairs]:
         """The sum of all workers' gradients, in the arrangement of `groups`."""
-        gradients = [tf.convert_to_tensor(gradient) for group in groups for gradient, _ in group]
+        gradients = [tf.convert_to_tensor(gradient) for gradient in flat(groups)]
         sums: dict[int, tf.Tensor] = {}
         for pack in _packs(gradients):
             if len(pack) == 1:
@@ -144,6 +167,8 @@ class Collective(ClusterWorker):
         return [[(sums[next(places)], variable) for _, variable in group] for group in groups]
 
     def _sum(self, tensor: tf.Tensor) -> tf.Tensor:
+        if self._ring is not None:
+            return self._sum_around(self._ring, tensor)
         self._instance += 1
         result = tf.raw_ops.CollectiveReduce(
             input=tensor,
@@ -157,6 +182,14 @@ class Collective(ClusterWorker):
         result.set_shape(tensor.shape)
         return result
 
+    def _sum_around(self, ring: Ring, tensor: tf.Tensor) -> tf.Tensor:
+        # In the same order on all workers: nothing but that says what is added to what.
+        with self.local(), tf.control_dependencies(self._last_sum):
+            result = tf.numpy_function(ring.add, [tensor], tensor.dtype)
+        self._last_sum = [result.op]
+        result.set_shape(tensor.shape)
+        return result
+
     def _from_chief(self, variable: tf.Variable) -> tf.Operation:
         self._instance += 1
         what = {"group_size": self.workers, "group_key": _GROUP, "instance_key": self._instance}
@@ -167,6 +200,18 @@ class Collective(ClusterWorker):
                 return tf.raw_ops.CollectiveBcastSend(input=value, shape=shape, **what).op
             value = tf.raw_ops.CollectiveBcastRecv(T=variable.dtype.base_dtype, shape=shape, **what)
             return tf.assign(variable, value).op
+
+
+def lead_collectives(config: tf.ConfigProto) -> None:
+    """Lets the chief lead the collective operations of a server or session.
+
+    Example:
+      >>> config = tf.ConfigProto()
+      >>> lead_collectives(config)
+      >>> config.experimental.collective_group_leader
+      '/job:worker/replica:0/task:0'
+    """
+    config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
 
 
 def _packs(gradients: Sequence[tf.Tensor]) -> Iterator[list[int]]:

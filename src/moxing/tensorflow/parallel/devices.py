@@ -71,7 +71,7 @@ def logical_cpus(config: tf.ConfigProto, devices: Sequence[str]) -> None:
       >>> config.device_count['CPU']
       2
     """
-    if devices[0].startswith("/cpu"):
+    if devices and devices[0].startswith("/cpu"):
         config.device_count["CPU"] = len(devices)
 
 

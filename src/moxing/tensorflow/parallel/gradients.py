@@ -121,6 +121,16 @@ def gradients_of(
     return [(scale.unscaled(gradient), variable) for gradient, variable in pairs]
 
 
+def flat(groups: Sequence[GradientPairs]) -> list[Any]:
+    """All gradients of all losses.
+
+    Example:
+      >>> flat([[(1.0, 'w'), (2.0, 'b')], [(3.0, 'w')]])
+      [1.0, 2.0, 3.0]
+    """
+    return [gradient for group in groups for gradient, _ in group]
+
+
 def averaged(towers: Sequence[Sequence[GradientPairs]], weights: Sequence[tf.Tensor | None]) -> list[GradientPairs]:
     """The mean of the towers' gradients: for every loss, pairs with the variables of the first tower.
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.parallel.gradients import GradientPairs
+from moxing.tensorflow.parallel.gradients import GradientPairs, clipped, flat
+from moxing.tensorflow.parallel.loss_scale import LossScale
 
 
 def made(function: Callable[..., Any]) -> Any:
@@ -34,3 +35,28 @@ def applied_together(
     with tf.control_dependencies(applied):
         applied.append(last[0].apply_gradients(last[1], global_step=global_step))
     return tf.group(*applied, name="train_op")
+
+
+def clipped_and_applied(
+    optimizers: Sequence[Any],
+    groups: Sequence[GradientPairs],
+    scale: LossScale,
+    before: Sequence[Any],
+    global_step: tf.Variable,
+    counts: bool = True,
+) -> tf.Operation:
+    """All updates from the clipped gradients, where the loss scale lets them through.
+
+    Args:
+      optimizers: one for every loss.
+      groups: for every loss the gradients.
+      scale: the loss scale.
+      before: operations, and gradients, that come before the updates.
+      global_step: the step counter.
+      counts: false: it stays.
+    """
+    pairs = [clipped(group) for group in groups]
+    counted = global_step if counts else None
+    with tf.control_dependencies(before):
+        # Unclipped: clipping by value makes an ordinary number of an infinite one.
+        return scale.applied(flat(groups), lambda: applied_together(optimizers, pairs, counted), global_step)

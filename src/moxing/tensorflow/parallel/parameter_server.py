@@ -15,11 +15,11 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, number
+from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, number, one_of
 from moxing.tensorflow.parallel.devices import placed
-from moxing.tensorflow.parallel.gradients import GradientPairs, clipped, shares_of
+from moxing.tensorflow.parallel.gradients import GradientPairs, flat, shares_of
 from moxing.tensorflow.parallel.loss_scale import LossScale, loss_scale
-from moxing.tensorflow.parallel.optimizers import applied_together, made
+from moxing.tensorflow.parallel.optimizers import clipped_and_applied, made
 from moxing.tensorflow.parallel.strategy import Tower
 
 #: A variable from this size on is spread over all ps, so that none of them must send and receive it alone.
@@ -54,7 +54,7 @@ class ParameterServer(ClusterWorker):
     def owns_variables(self) -> bool:
         return self.is_chief
 
-    def place(self, device: str) -> Callable[[tf.Operation], str]:
+    def placed_on(self, device: str) -> Callable[[tf.Operation], str]:
         return placed(device, self._least_loaded)
 
     @contextmanager
@@ -103,8 +103,8 @@ class ParameterServer(ClusterWorker):
         groups = self.gradients(towers, optimizers, scale, shares_of([tower.weight for tower in towers]))
         if self.in_step:
             return self._together(optimizers, groups, weight, scale, before, global_step)
-        counted = global_step if self.is_chief or not FLAGS.get("chief_inc_global_step") else None
-        applied = _apply(optimizers, groups, scale, before, global_step, counted)
+        counts = self.is_chief or not FLAGS.get("chief_inc_global_step")
+        applied = clipped_and_applied(optimizers, groups, scale, [*before, *flat(groups)], global_step, counts)
         with tf.control_dependencies([applied]):
             # In every step: the others bring the counter to its end while this worker is in the middle of its loop.
             self.reached = tf.cast(global_step.read_value() >= self.max_steps, tf.int32)
@@ -180,7 +180,7 @@ class ParameterServer(ClusterWorker):
         groups = [[(meeting.mean(self.workers, total), meeting.variable) for meeting in group] for group in meetings]
 
         def go_on() -> tf.Operation:
-            applied = _apply(optimizers, groups, scale, [], global_step, global_step)
+            applied = clipped_and_applied(optimizers, groups, scale, flat(groups), global_step)
             with tf.control_dependencies([applied]):
                 token = global_step.read_value() * _TOKEN + self._stop.read_value()  # type: ignore[union-attr]
             return tf.group(*[queue.enqueue(token) for queue in queues])
@@ -188,17 +188,10 @@ class ParameterServer(ClusterWorker):
         if total is None:
             return go_on()
 
-        def as_number(build: Callable[[], tf.Operation]) -> Callable[[], tf.Tensor]:
-            def built() -> tf.Tensor:
-                with tf.control_dependencies([build()]):
-                    return tf.constant(0)
-
-            return built
-
         def end() -> tf.Operation:
             return tf.group(*[queue.close() for queue in queues])
 
-        return tf.cond(total > 0, as_number(go_on), as_number(end)).op
+        return one_of(total > 0, go_on, end)
 
 
 class _Meeting:
@@ -239,17 +232,3 @@ class _Meeting:
         with tf.device(self.variable.device):
             # Here, or the mean would travel to the chief and back.
             return taken / tf.cast(tf.maximum(total, 1e-30), taken.dtype)
-
-
-def _apply(
-    optimizers: Sequence[Any],
-    groups: Sequence[GradientPairs],
-    scale: LossScale,
-    before: Sequence[tf.Operation],
-    global_step: tf.Variable,
-    counted: tf.Variable | None,
-) -> tf.Operation:
-    everything = [gradient for group in groups for gradient, _ in group]
-    pairs = [clipped(group) for group in groups]
-    with tf.control_dependencies([*before, *everything]):
-        return scale.applied(everything, lambda: applied_together(optimizers, pairs, counted), global_step)

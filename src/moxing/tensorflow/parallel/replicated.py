@@ -6,19 +6,18 @@ copies are equal after every step, as long as they begin equal; so a checkpoint 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.parallel.devices import logical_cpus, parameter_device, placed
+from moxing.tensorflow.parallel.devices import parameter_device, placed
 from moxing.tensorflow.parallel.gradients import (
     GradientPairs,
     check_same_variables,
     clipped,
-    gradients_of,
-    in_scopes,
+    flat,
     mean,
     shares_of,
     trainable_variables,
@@ -44,19 +43,17 @@ class Replicated(Strategy):
                 "--variable_update=replicated_host keeps the copies of the variables in the memory of the host, and "
                 "--local_parameter_device=gpu on the GPUs: leave one of them out."
             )
-        self.devices, self._on_host = list(devices), on_host or parameters == "cpu"
+        super().__init__(devices, self._copy_of_trained)
+        self._on_host = on_host or parameters == "cpu"
         #: For every tower its copies, by `id` of the first tower's variable, and that variable.
         self._copies: list[dict[int, tuple[tf.Variable, tf.Variable]]] = [{} for _ in devices]
-        self._towers = Towers(self._copy_of_trained)
         #: What optimizer_fn creates, a learning rate that is assigned for instance, is one for all.
         self._of_optimizer_fns = Towers()
         self._slots = Towers(self._copy)
 
-    @contextmanager
-    def tower(self, index: int) -> Iterator[None]:
-        """Inside, `model_fn` builds tower `index`."""
-        with tf.device(self._place(index)), self._towers.build(index):
-            yield
+    def place(self, index: int) -> Callable[[tf.Operation], str]:
+        device = self.devices[index]
+        return placed(device, "/cpu:0" if self._on_host else device)
 
     def train_op(
         self,
@@ -71,38 +68,30 @@ class Replicated(Strategy):
         optimizers: list[list[Any]] = []
         gradients: list[list[GradientPairs]] = []
         for index, tower in enumerate(towers):
-            with tf.device(self._place(index)), self._of_optimizer_fns.build(index):
+            with tf.device(self.place(index)), self._of_optimizer_fns.build(index):
                 own = [made(function) for function in optimizer_fns]
             optimizers.append(own)
-            with tf.device(self._place(index)), self._slots.build(index):
-                gradients.append(
-                    [
-                        gradients_of(
-                            optimizer, loss, self._own(index, in_scopes(variables, scopes)), scale, spread=True
-                        )
-                        for optimizer, loss, scopes in zip(own, tower.losses, tower.var_scopes, strict=True)
-                    ]
-                )
+            with tf.device(self.place(index)), self._slots.build(index):
+                gradients.append(tower.gradients(own, variables, scale, copies_of=partial(self._own, index)))
                 for optimizer, group in zip(own, gradients[-1], strict=True):
                     _create_slots(optimizer, group)
         combined = self._combined(gradients, [tower.weight for tower in towers])
-        everything = [gradient for group in combined[0] for gradient, _ in group]
         pairs = [[clipped(group) for group in groups] for groups in combined]
 
         def apply() -> tf.Operation:
             applied: list[tf.Operation] = []
             for index in reversed(range(self.towers)):
                 # The first tower counts the step, which a learning rate may depend on: when the others are done.
-                with tf.device(self._place(index)), tf.control_dependencies(applied if index == 0 else []):
+                with tf.device(self.place(index)), tf.control_dependencies(applied if index == 0 else []):
                     applied.append(
                         applied_together(optimizers[index], pairs[index], global_step if index == 0 else None)
                     )
             return tf.group(*applied, name="train_op")
 
         # No tower may update what another one still computes with, and all see the same rate.
-        computed = [gradient for groups in combined for group in groups for gradient, _ in group]
+        computed = [gradient for groups in combined for gradient in flat(groups)]
         with tf.control_dependencies([*before, *computed]):
-            return scale.applied(everything, apply, global_step)
+            return scale.applied(flat(combined[0]), apply, global_step)
 
     def _combined(
         self, gradients: Sequence[Sequence[GradientPairs]], weights: Sequence[tf.Tensor | None]
@@ -149,10 +138,6 @@ class Replicated(Strategy):
         pairs = [pair for copies in self._copies for pair in copies.values()]
         return [tf.assign(copied, first.read_value()).op for copied, first in pairs]
 
-    def configure(self, config: tf.ConfigProto) -> None:
-        """As many logical CPU devices as there are towers on the CPU."""
-        logical_cpus(config, self.devices)
-
     def _copy_of_trained(
         self, index: int, first: tf.Variable, create: Callable[..., tf.Variable], arguments: dict[str, Any]
     ) -> tf.Variable:
@@ -174,10 +159,6 @@ class Replicated(Strategy):
     def _own(self, index: int, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
         copies = self._copies[index]
         return [copies[id(variable)][0] if id(variable) in copies else variable for variable in variables]
-
-    def _place(self, index: int) -> Callable[[tf.Operation], str]:
-        device = self.devices[index]
-        return placed(device, "/cpu:0" if self._on_host else device)
 
 
 def _create_slots(optimizer: Any, pairs: GradientPairs) -> None:

@@ -9,6 +9,11 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.parallel.devices import logical_cpus
+from moxing.tensorflow.parallel.gradients import GradientPairs, gradients_of, in_scopes, trainable_variables
+from moxing.tensorflow.parallel.loss_scale import LossScale
+from moxing.tf1.towers import Copy, Towers
+
 #: Why all workers stop together: a hook of one of them asked for it, or one of them was sent a signal.
 HOOK, SIGNAL = 1, 2
 
@@ -27,12 +32,30 @@ class Tower:
     var_scopes: Sequence[Sequence[str] | None]
     weight: tf.Tensor | None = None
 
+    def gradients(
+        self,
+        optimizers: Sequence[Any],
+        variables: Sequence[tf.Variable],
+        scale: LossScale,
+        spread: bool = True,
+        share: Any = 1.0,
+        copies_of: Callable[[list[tf.Variable]], list[tf.Variable]] = list,
+    ) -> list[GradientPairs]:
+        """For every loss its gradients, see `gradients_of`; `copies_of` gives what the tower has of the first one's."""
+        return [
+            gradients_of(optimizer, loss, copies_of(in_scopes(variables, scopes)), scale, spread, share)
+            for optimizer, loss, scopes in zip(optimizers, self.losses, self.var_scopes, strict=True)
+        ]
+
 
 class Strategy:
     """Where variables live, and how the gradients of the towers become updates.
 
-    Attributes:
+    Args:
       devices: where the towers of this process stand.
+      copy: makes the variables of the towers behind the first; None: they share those of the first.
+
+    Attributes:
       workers: how many processes share the data.
       index: which of them this is. The first is the chief, which alone writes.
       in_step: all workers do every step together.
@@ -52,8 +75,9 @@ class Strategy:
     reached: tf.Tensor | None = None
     max_steps = 2**63 - 1
 
-    def __init__(self, devices: Sequence[str]) -> None:
+    def __init__(self, devices: Sequence[str], copy: Copy | None = None) -> None:
         self.devices = list(devices)
+        self._towers = Towers(copy)
 
     @property
     def towers(self) -> int:
@@ -78,9 +102,26 @@ class Strategy:
         """Inside, also variables stand in this process."""
         return _nothing()
 
-    def tower(self, index: int) -> AbstractContextManager[None]:
+    @contextmanager
+    def tower(self, index: int) -> Iterator[None]:
         """Inside, `model_fn` builds tower `index`; the towers are built in their order."""
+        with tf.device(self.place(index)), self._towers.build(index):
+            yield
+
+    def place(self, index: int) -> Callable[[tf.Operation], str]:
+        """A device function for the operations of tower `index`, and the variables that they use."""
         raise NotImplementedError
+
+    def gradients_of_towers(
+        self, towers: Sequence[Tower], optimizers: Sequence[Any], scale: LossScale, shares: Sequence[Any], spread: bool
+    ) -> list[list[GradientPairs]]:
+        """For every tower and loss the gradients, multiplied by the tower's share; see `Tower.gradients`."""
+        variables = trainable_variables()
+        gradients = []
+        for index, (tower, share) in enumerate(zip(towers, shares, strict=True)):
+            with tf.device(self.place(index)):
+                gradients.append(tower.gradients(optimizers, variables, scale, spread, share))
+        return gradients
 
     def train_op(
         self,
@@ -115,7 +156,8 @@ class Strategy:
         """The chief says what `next_steps` is to be."""
 
     def configure(self, config: tf.ConfigProto) -> None:
-        """Adds to the session's settings what the strategy needs."""
+        """Adds to the session's settings what the strategy needs: here as many logical CPUs as towers stand on."""
+        logical_cpus(config, self.devices)
 
 
 @contextmanager
