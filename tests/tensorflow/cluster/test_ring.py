@@ -81,7 +81,7 @@ def test_a_neighbour_that_goes(size):
         rings[1].close()
 
         def work(index: int, ring: Ring) -> None:
-            with pytest.raises(RingBrokenError, match=f"worker {index}: the connection with worker .* has broken"):
+            with pytest.raises(RingBrokenError, match="the connection of worker 0 to worker 1 has broken"):
                 ring.add(np.zeros(10_000_000, np.float32))
 
         together([rings[0]], work)

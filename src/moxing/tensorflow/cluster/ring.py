@@ -63,6 +63,8 @@ class Ring:
             if connection.family in (socket.AF_INET, socket.AF_INET6):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._results = _Results()
+        #: The worker to blame when it breaks: the one that numbers are waited for, unless sending failed before.
+        self._broken_at = (index - 1) % size
         # Both neighbours send at the same time: who only sent, until all was taken, would wait for ever.
         self._sender = ThreadPoolExecutor(1, "ring")
 
@@ -113,6 +115,7 @@ class Ring:
             self._following.sendall(view)
         except OSError:
             # `add` waits for the previous worker, and must not do so for ever.
+            self._broken_at = (self._index + 1) % self._size
             self.close()
             raise
 
@@ -128,9 +131,7 @@ class Ring:
             view = view[count:]
 
     def _broken(self) -> RingBrokenError:
-        neighbours = sorted({(self._index - 1) % self._size, (self._index + 1) % self._size})
-        names = " or ".join(f"worker {index}" for index in neighbours)
-        return RingBrokenError(f"worker {self._index}: the connection with {names} has broken.")
+        return RingBrokenError(f"the connection of worker {self._index} to worker {self._broken_at} has broken.")
 
 
 class _Results:

@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.cluster import Role, current_role
-from moxing.tensorflow.cluster.ring import Ring, connected
+from moxing.tensorflow.cluster.ring import Ring, RingBrokenError, connected
 from moxing.tensorflow.cluster.server import PeerLostError, Server, server_of
 from moxing.tensorflow.executor.checkpoint import START, Position
 from moxing.tensorflow.executor.session_config import session_config
@@ -22,6 +22,13 @@ from moxing.tensorflow.parallel.devices import logical_cpus, tower_devices
 
 #: A dead peer is named by the watch within this time after TensorFlow's own error, which names none.
 _SECONDS_TO_NAME = 27.0
+
+_OF_NETWORK = (
+    tf.errors.UnavailableError,
+    tf.errors.AbortedError,
+    tf.errors.CancelledError,
+    tf.errors.InternalError,
+)
 
 #: The runs of this process that were a cluster's. All workers run the same script: a number means the same run on all.
 _numbers = itertools.count(1)
@@ -147,29 +154,29 @@ class Job:
 
     def _check(self, server: Server, error: BaseException) -> None:
         """Raises an error that names a dead peer, if that is what is behind `error`."""
-        of_network = isinstance(
-            error,
-            tf.errors.UnavailableError | tf.errors.AbortedError | tf.errors.CancelledError | tf.errors.InternalError,
-        )
+        of_network = isinstance(error, _OF_NETWORK) or RingBrokenError.__name__ in str(error)
         until = time.monotonic() + (_SECONDS_TO_NAME if of_network else 0)
         while server.loss is None and time.monotonic() < until:
             time.sleep(0.1)
         if server.loss is not None:
-            raise PeerLostError(server.loss) from error
+            # TensorFlow's own error says less, in dozens of lines.
+            raise PeerLostError(server.loss) from None
         peer = _remote(error) if of_network else None
         if peer in self.role.peers:
             # It is there again, and what was under way is lost all the same.
             raise PeerLostError(
                 f"The connection of {self.role.name} to {peer} ({self.role.peers[peer]}) has broken. Start the job "
                 "again: it goes on from its last checkpoint."
-            ) from error
+            ) from None
 
     def _key(self, what: str) -> str:
         return f"run_{self.number}/{what}"
 
 
 def _remote(error: BaseException) -> str | None:
-    """The process that TensorFlow's error says it was talking to."""
+    """The process that the error says this one was talking to."""
+    if broken := re.search(r"RingBrokenError: .* to (worker \d+) has broken", str(error)):
+        return broken[1]
     found = re.search(r"remote target /job:(\w+)/replica:\d+/task:(\d+)", str(error))
     return None if found is None else "controller" if found[1] == "controller" else f"{found[1]} {found[2]}"
 
