@@ -4,8 +4,9 @@ Small gradients are packed into a few large tensors, in the order in which the b
 first ones travel while the last ones are still computed. Every worker then applies the same mean, and all stay equal. A
 worker whose data has ended takes part with weight 0; when all have ended, that is the end of the data for everyone.
 
-TensorFlow tells one addition from the next by the `session.run` and the round of the loop in it. So all workers must do
-the same number of steps in every call, and the chief says how many.
+The workers add up over connections of their own. On GPUs, and where there are none, TensorFlow's collective operations
+do it. They tell one addition from the next by the `session.run` and the round of the loop in it: all workers must do the
+same number of steps in every call, and the chief says how many.
 """
 
 from __future__ import annotations
