@@ -158,18 +158,26 @@ def test_published_weights_know_daisies(real_data):
 
 @pytest.mark.timeout(900)  # two trainings of ResNet-50 on a CPU
 def test_flowers_advanced(tmp_path, real_data):
-    """A tenth of the manual's epochs: the published weights are far ahead of a start from scratch by then."""
+    """A tenth of the manual's epochs: the published weights are far ahead of a start from scratch by then.
+
+    Every step is logged, so that the second epoch can be judged by all its samples. In trials they were 85 % and 19 %.
+    """
     script = tmp_path / "mox_flowers_advanced.py"
-    assert FLOWERS_ADVANCED.count("num_epochs=20") == 1
-    script.write_text(FLOWERS_ADVANCED.replace("num_epochs=20", "num_epochs=2"))
-    words = [f"--data_url={photos(real_data, tmp_path / 'photos', 20)}", "--num_gpus=1", "--batch_size=10"]
+    text = FLOWERS_ADVANCED
+    for old, new in (("num_epochs=20", "num_epochs=2"), ("sys.maxint)", "sys.maxint, log_every_n_steps=1)")):
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    script.write_text(text)
+    words = [f"--data_url={photos(real_data, tmp_path / 'photos', 20)}", "--num_gpus=1", "--batch_size=20"]
     checkpoint = real_data / "checkpoints" / "resnet_v1_50.ckpt"
     transferred = moxing_run(script, *words, f"--train_url={tmp_path / 'a'}", f"--checkpoint_url={checkpoint}")
     # Skipped: global_step, the logits and their momentum. Missing: the momentum of all others.
     assert "265 variables restored, 5 skipped by patterns, 159 missing there" in transferred
     assert "float16: no GPU is there to accelerate half precision" in transferred
     scratch = moxing_run(script, *words, f"--train_url={tmp_path / 'b'}")
-    assert np.mean(accuracies(transferred)[-2:]) > np.mean(accuracies(scratch)[-2:]) + 0.3
+    in_steps = [accuracies(output) for output in (transferred, scratch)]
+    assert [len(accuracy) for accuracy in in_steps] == [10, 10]
+    assert np.mean(in_steps[0][5:]) > np.mean(in_steps[1][5:]) + 0.3
     # Trained as fp16 and NCHW; serves on a CPU.
     images = np.random.default_rng(0).normal(0, 50, (2, 224, 224, 3)).astype(np.float16)
     assert serve(tmp_path / "a" / "1", images).shape == (2, 5)
