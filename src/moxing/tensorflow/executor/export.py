@@ -231,7 +231,10 @@ def _differences(
         if left.shape != right.shape:
             found.append(f"{name}: shapes {left.shape} and {right.shape}")
         elif np.issubdtype(left.dtype, np.floating):
-            if not np.allclose(left, right, *tolerance, equal_nan=True):
+            relative, absolute = tolerance
+            # The rounding of a value near 0 is that of the large ones which it came from.
+            largest = np.abs(left[np.isfinite(left)]).max(initial=1.0)
+            if not np.allclose(left, right, relative, absolute * largest, equal_nan=True):
                 found.append(f"{name}: differs by up to {np.nanmax(np.abs(left - right)):.3g}")
         elif not np.array_equal(left, right):
             found.append(f"{name}: differs")
