@@ -21,8 +21,8 @@ commands = {}
 for word in sys.argv[3:]:
     name, _, script = word.partition('=')
     commands[name] = [sys.executable, '-c', script]
-stop, failure, farewell = map(float, sys.argv[2].split(','))
-supervisor = Supervisor(lambda: commands, Path('.'), int(sys.argv[1]), Patience(stop, failure, farewell))
+patience = Patience(*map(float, sys.argv[2].split(',')))
+supervisor = Supervisor(lambda: commands, Path('.'), int(sys.argv[1]), patience)
 sys.exit(supervisor.run())
 """
 SLEEP = "import time; time.sleep(60)"
@@ -38,7 +38,7 @@ while time.time() < end:
 """
 
 
-def command(processes, restarts=0, patience="20,20,20"):
+def command(processes, restarts=0, patience="20,20,20,0.2"):
     scripts = [f"{name}={textwrap.dedent(script)}" for name, script in processes.items()]
     return [sys.executable, "-c", DRIVER, str(restarts), patience, *scripts]
 
@@ -95,14 +95,18 @@ def test_ports_are_free_and_different():
 
 
 def test_the_patience_of_the_documentation():
-    assert Patience() == Patience(stop=30, failure=10, farewell=20)
+    assert Patience() == Patience(stop=30, failure=10, farewell=20, notice=5)
 
 
 def test_a_job_that_ends_well(tmp_path):
     result = run(
         tmp_path, {"worker 0": "print('a')", "worker 1": "import sys; print('b', file=sys.stderr)", "ps 0": "pass"}
     )
-    assert (result.returncode, result.stdout, result.stderr) == (0, "worker 0 | a\n", "worker 1 | b\n")
+    assert (result.returncode, result.stdout, result.stderr) == (
+        0,
+        "worker 0 | a\n",
+        "worker 1 | b\nmoxing run: all 3 processes ended well, without a restart; logs: ./\n",
+    )
 
 
 def test_lines_of_busy_processes_are_whole(tmp_path):
@@ -175,10 +179,59 @@ def test_a_death_restarts_the_whole_job(tmp_path):
     assert result.stderr == (
         "moxing run: worker 1 was killed by SIGKILL; restart 1 of 3 of the whole job\n"
         "moxing run: worker 1 was killed by SIGKILL; restart 2 of 3 of the whole job\n"
+        "moxing run: all 2 processes ended well, after 2 restarts; logs: ./\n"
     )
     assert len([name for name in os.listdir(tmp_path) if name.startswith("waits")]) == 3
     for name in ("worker-0.log", "worker-1.log"):
         assert (tmp_path / name).read_text() == "--- start 2 ---\n--- start 3 ---\n"
+
+
+#: Ends by itself a second after the death of `dies`, and says who ended it.
+NOTICES = """
+import os, signal, sys, time
+def told(number, frame):
+    print('told')
+    sys.exit(1)
+signal.signal(signal.SIGTERM, told)
+open('{name}', 'w').close()
+while not os.path.exists('dead'):
+    time.sleep(0.02)
+time.sleep({seconds})
+print('noticed')
+sys.exit(1)
+"""
+DIES = """
+import os, time
+while not (os.path.exists('a') and os.path.exists('b')):
+    time.sleep(0.02)
+open('dead', 'w').close()
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize(("seconds", "says"), [(1.0, "noticed"), (30, "told")])
+def test_survivors_have_time_to_notice_a_death_by_themselves(tmp_path, seconds, says):
+    """Who is ended at once may take another survivor, ended just before, for the dead one."""
+    scripts = {
+        "ps 0": NOTICES.format(name="a", seconds=seconds),
+        "worker 0": NOTICES.format(name="b", seconds=seconds),
+        "worker 1": DIES,
+    }
+    result = run(tmp_path, scripts, patience="20,20,20,3")
+    assert result.returncode == 137
+    assert sorted(result.stdout.splitlines()) == [f"ps 0 | {says}", f"worker 0 | {says}"]
+
+
+def test_a_wrong_command_line_is_not_waited_for(tmp_path):
+    begun = time.monotonic()
+    result = run(tmp_path, {"worker 0": "raise SystemExit(2)", "worker 1": SLEEP}, patience="20,20,20,30")
+    assert result.returncode == 2 and time.monotonic() - begun < 20
+
+
+def test_processes_know_that_they_are_supervised(tmp_path):
+    result = run(tmp_path, {"worker 0": "import os; print(os.environ['MOXING_SUPERVISED'])"})
+    assert result.stdout == "worker 0 | 1\n"
+    assert result.stderr == "moxing run: the process ended well, without a restart; logs: ./\n"
 
 
 def test_restarts_are_limited_and_a_wrong_command_line_is_not_restarted(tmp_path):
@@ -200,11 +253,14 @@ def test_servers_end_when_the_work_is_done(tmp_path):
         "ps 2": DEAF,
         "worker 0": "import time; time.sleep(0.3)",
     }
-    result = run(tmp_path, scripts, patience="20,0.5,1")
+    result = run(tmp_path, scripts, patience="20,0.5,1,0.2")
     assert result.returncode == 0
     assert "ps 0 | by itself\n" in result.stdout
     assert "ps 2 | heard SIGTERM\n" in result.stdout
-    assert result.stderr == "moxing run: ps 2 did not end within 0.5 s and is killed\n"
+    assert result.stderr == (
+        "moxing run: ps 2 did not end within 0.5 s and is killed\n"
+        "moxing run: all 4 processes ended well, without a restart; logs: ./\n"
+    )
 
 
 def test_a_server_that_fails_after_the_work_is_not_restarted(tmp_path):
@@ -238,11 +294,12 @@ def test_a_signal_ends_the_workers_before_the_servers(tmp_path, sent, passed, co
     lines = output.splitlines()
     assert sorted(lines[:2]) == [f"worker 0 | saved {passed}", f"worker 1 | saved {passed}"]
     assert lines[2:] == [f"ps 0 | saved {passed}"]
-    assert "the workers have 20 s to save and end" in errors and "restart" not in errors
+    assert "the workers have 20 s to save and end; a second Ctrl-C kills them at once" in errors
+    assert "restart" not in errors and "ended well" not in errors
 
 
 def test_who_does_not_end_is_killed(tmp_path):
-    job = Background(tmp_path, {"worker 0": DEAF, "worker 1": SAVES}, patience="1,20,20")
+    job = Background(tmp_path, {"worker 0": DEAF, "worker 1": SAVES}, patience="1,20,20,0.2")
     job.wait_for("worker 0 | up", "worker 1 | up")
     job.popen.send_signal(signal.SIGTERM)
     code, output, errors = job.end()
@@ -265,7 +322,7 @@ def test_a_second_interrupt_kills_at_once(tmp_path):
 def test_an_interrupt_while_the_job_restarts(tmp_path):
     """The survivor of a death takes its time; the user does not want to see another start."""
     dies = "import os, time\nwhile not os.path.exists('up'): time.sleep(0.02)\nos.kill(os.getpid(), 9)"
-    job = Background(tmp_path, {"worker 0": DEAF, "worker 1": dies}, restarts=3, patience="20,3,20")
+    job = Background(tmp_path, {"worker 0": DEAF, "worker 1": dies}, restarts=3, patience="20,3,20,0.2")
     job.wait_for("worker 0 | up")
     (tmp_path / "up").touch()
     job.wait_for("worker 0 | heard SIGTERM")

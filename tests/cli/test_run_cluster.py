@@ -13,6 +13,7 @@ import pytest
 
 from moxing.cli import cluster_isolation
 from moxing.cli.run_cluster import Plan, make_log_directory
+from moxing.framework.util.interfaces import open_interfaces
 
 REASON = cluster_isolation.why_not()
 
@@ -34,7 +35,8 @@ def write(path, text):
 
 
 def own_lines(text):
-    return [line for line in text.splitlines() if line.startswith("moxing run: ")]
+    """All but the warning of open ports, which depends on the machine."""
+    return [line for line in text.splitlines() if line.startswith("moxing run: ") and "warning" not in line]
 
 
 #: Reads its role, listens on its address as a server would, and waits until all others do.
@@ -79,7 +81,12 @@ def test_every_process_has_its_role_and_a_free_port(tmp_path, words, names):
         assert (tmp_path / "logs" / f"{name.replace(' ', '-')}.log").read_text() == f"{met}\n"
     assert len(list((tmp_path / "logs").iterdir())) == len(names)
     what = "2 workers and 2 ps" if ps else "1 worker"
-    assert result.stderr == f"moxing run: {what} on this machine; logs: logs/\n"
+    processes = f"all {len(names)} processes" if len(names) > 1 else "the process"
+    assert [line for line in result.stderr.splitlines() if "warning" not in line] == [
+        f"moxing run: {what} on this machine; logs: logs/",
+        f"moxing run: {processes} ended well, without a restart; logs: logs/",
+    ]
+    assert result.stderr.count("add --isolate") == (1 if open_interfaces() and len(names) > 1 else 0)
 
 
 def test_the_logs_have_a_directory_of_their_own_for_every_job(tmp_path):
@@ -87,8 +94,9 @@ def test_the_logs_have_a_directory_of_their_own_for_every_job(tmp_path):
     for _ in range(2):
         result = moxing("--workers", "1", "train.py", cwd=tmp_path)
         assert result.returncode == 0, result.stderr
-        (line,) = own_lines(result.stderr)
-        path = re.search(r"logs: (moxing_cluster_logs/\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d(-\d)?/)$", line)[1]
+        first, last = own_lines(result.stderr)
+        path = re.search(r"logs: (moxing_cluster_logs/\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d(-\d)?/)$", first)[1]
+        assert last.endswith(f"logs: {path}")
         assert sorted((tmp_path / path / "worker-0.log").read_text().split()) == ["err", "out"]
     assert len(list((tmp_path / "moxing_cluster_logs").iterdir())) == 2
 
@@ -222,7 +230,10 @@ def test_kill_9_restarts_the_job_with_new_ports(tmp_path):
     os.kill(pids["worker 1"], signal.SIGKILL)
     output, errors = job.communicate(timeout=60)
     assert job.returncode == 0, errors
-    assert own_lines(errors)[1:] == ["moxing run: worker 1 was killed by SIGKILL; restart 1 of 3 of the whole job"]
+    assert own_lines(errors)[1:] == [
+        "moxing run: worker 1 was killed by SIGKILL; restart 1 of 3 of the whole job",
+        "moxing run: all 3 processes ended well, after 1 restart; logs: logs/",
+    ]
     assert sorted(line.split(" pid")[0] for line in output.splitlines()) == [
         f"{name} | life 2" for name in ("ps 0", "worker 0", "worker 1")
     ]
@@ -242,6 +253,31 @@ def test_restarts_come_to_an_end(tmp_path):
         "moxing run: worker 1 ended with exit code 7; no restart is left of --max_restarts=1; "
         "its log is logs/worker-1.log",
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "starts"), [("FlagError", 2, 1), ("RoleError", 2, 1), ("ScriptFlagError", 1, 2)]
+)
+def test_a_wrong_flag_is_not_restarted(tmp_path, error, code, starts):
+    """A script's own mistake is, as any other of its errors."""
+    write(
+        tmp_path / "train.py",
+        f"""
+        from moxing.framework import flags
+        class RoleError(flags.FlagError): pass
+        class FlagError(flags.FlagError): pass
+        ScriptFlagError = flags.ScriptFlagError
+        print('start')
+        raise {error}("--sync_replicas='maybe': expected True or False.")
+        """,
+    )
+    result = moxing("--workers", "1", "--max_restarts", "1", "train.py", cwd=tmp_path)
+    assert result.returncode == code
+    assert result.stdout == "worker 0 | start\n" * starts
+    message = "moxing run: error: --sync_replicas='maybe': expected True or False."
+    assert (f"worker 0 | {message}\n" in result.stderr) is (code == 2)
+    assert ("Traceback" in result.stderr) is (code == 1)
+    assert ("the job is not restarted" in result.stderr) is (code == 2)
 
 
 def test_ctrl_c_ends_all(tmp_path):
@@ -298,7 +334,7 @@ def test_an_isolated_cluster_talks_to_itself_only(tmp_path):
         for name in ("ps 0", "worker 0", "worker 1")
         for text in ("alone ['lo']", "met 1 2 1.0 default")
     ]
-    assert "on this machine, in a network of their own" in result.stderr
+    assert "on this machine, in a network of their own" in result.stderr and "warning" not in result.stderr
 
 
 def test_a_refused_isolation_gives_the_reason(tmp_path):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import moxing.tensorflow as mox
-from moxing.framework.flags import FLAGS, Flag, FlagError, FlagRegistry
+from moxing.framework.flags import FLAGS, Flag, FlagError, FlagNotAvailableError, FlagRegistry, ScriptFlagError
 from moxing.tensorflow.utils.hyper_param_flags import mox_flags
 
 
@@ -73,6 +73,38 @@ def test_wrong_values_are_named(words, message):
         registry.check()
     with pytest.raises(FlagError, match=message):
         registry.get(words[0].lstrip("-").split("=")[0])
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("--variable_update=replicatd", "replicated"),
+        ("--variable_update=parameter-server", "parameter_server"),
+        ("--variable_update=COLLECTIVE", "collective"),
+        ("--gradient_clip_type=globalnorm", "global_norm"),
+        ("--var_dtype=fp_16", "fp16"),
+        ("--local_parameter_device=cpu:0", "cpu"),
+    ],
+)
+def test_a_value_that_is_nearly_right(word, meant):
+    with pytest.raises(FlagError, match=rf"expected one of .*{meant}.*\. Did you mean '{meant}'\?$"):
+        parsed(word).check()
+
+
+def test_a_value_that_is_far_off_gets_no_guess():
+    with pytest.raises(FlagError, match=r"expected one of norm, global_norm, value\.$"):
+        parsed("--gradient_clip_type=qqq").check()
+
+
+def test_who_is_to_blame():
+    """A script's own mistakes are errors of another class: their traceback matters."""
+    for wrong in (lambda: mox.get_flag("zzz"), lambda: mox.set_flag("num_gpus", 1.5)):
+        with pytest.raises(ScriptFlagError):
+            wrong()
+    with pytest.raises(FlagError) as error:
+        parsed("--num_gpus=two").check()
+    assert not isinstance(error.value, ScriptFlagError)
+    assert issubclass(FlagNotAvailableError, FlagError) and issubclass(FlagNotAvailableError, NotImplementedError)
 
 
 def test_a_wrong_value_stops_the_run_before_anything_is_built(monkeypatch):

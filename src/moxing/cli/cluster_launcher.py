@@ -34,11 +34,14 @@ class Patience:
       stop: the workers have them after Ctrl-C or SIGTERM, to save a checkpoint.
       failure: the other processes have them when one has failed, and the ps when the workers have ended.
       farewell: the ps have them to end by themselves when all workers have ended well.
+      notice: the others have them to notice a death by themselves. They name the dead one then; if they were ended at
+        once, some would name another that the launcher ended before them.
     """
 
     stop: float = 30.0
     failure: float = 10.0
     farewell: float = 20.0
+    notice: float = 5.0
 
 
 def free_ports(count: int) -> list[int]:
@@ -104,9 +107,11 @@ class Supervisor:
             self._start(restarts + 1)
             failed = self._watch()
             if failed is None:
-                return self._stop() if self._is_stopped else 0
+                return self._stop() if self._is_stopped else self._ended_well(restarts)
             code = failed.code or 0
             again = self._may_restart(failed, restarts)
+            if code != _USAGE_ERROR:
+                self._wait(lambda: self._is_stopped or not self._rest(), self._patience.notice)
             self._end(self._processes, signal.SIGTERM, self._patience.failure)
             if not again or self._is_stopped:
                 return code
@@ -133,6 +138,13 @@ class Supervisor:
         # Several at one look: a signal is rather the reason, an exit code of another what came of it.
         return max(failed, key=lambda process: process.code or 0)
 
+    def _ended_well(self, restarts: int) -> int:
+        number = len(self._processes)
+        processes = "the process" if number == 1 else f"all {number} processes"
+        how_often = "without a restart" if not restarts else f"after {restarts} restart{'s' * (restarts > 1)}"
+        self._screen.say(f"{processes} ended well, {how_often}; logs: {self._logs}{os.sep}")
+        return 0
+
     def _may_restart(self, failed: RoleProcess, restarts: int) -> bool:
         """Says what has happened and what comes next."""
         happened = f"{failed.name} {failed.how_it_ended}"
@@ -153,7 +165,7 @@ class Supervisor:
         name = signal.Signals(number).name
         if not self._screen.is_gone:
             seconds = f"{self._patience.stop:g} s"
-            self._screen.say(f"{name}: the workers have {seconds} to save and end; Ctrl-C kills them at once")
+            self._screen.say(f"{name}: the workers have {seconds} to save and end; a second Ctrl-C kills them at once")
         self._end(self._workers(), number, self._patience.stop)
         self._end(self._processes, number, self._patience.failure)
         if self._screen.is_gone:

@@ -76,8 +76,9 @@ class RoleProcess:
             # Ctrl-C of the terminal is for the launcher, which passes it on.
             start_new_session=True,
             preexec_fn=_ends_with_its_parent(),
-            # Lines appear when they are printed, and the last ones before a kill -9 are not lost.
-            env={"PYTHONUNBUFFERED": "1"} | os.environ,
+            # Lines appear when they are printed, and the last ones before a kill -9 are not lost. Advice that is the
+            # launcher's to give is left out by a process that knows of it.
+            env={"PYTHONUNBUFFERED": "1"} | os.environ | {"MOXING_SUPERVISED": "1"},
         )
         self._pipes = {1: self._popen.stdout, 2: self._popen.stderr}
         for number, pipe in self._pipes.items():

@@ -6,9 +6,12 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
 
 from moxing.cli import run_cluster
+from moxing.framework.flags import FlagError, ScriptFlagError
 
 _DESCRIPTION = "Runs a TensorFlow 1 script as it stands: `moxing run train.py --its --flags` for `python train.py ...`."
 _WITH_VALUE = ("--legacy", "-m", *run_cluster.WITH_VALUE)
@@ -45,11 +48,36 @@ def main(words: Sequence[str]) -> int:
     from moxing.tf1 import launcher
     from moxing.tf1.processes import Launch
 
+    with _plain_usage_errors() as usage_errors:
+        try:
+            code = launcher.run(Launch(target, is_module, arguments.legacy), flags)
+        except launcher.LaunchError as error:
+            return run_cluster.error(str(error))
+    return 2 if usage_errors else code
+
+
+@contextmanager
+def _plain_usage_errors() -> Iterator[list[FlagError]]:
+    """Inside, the traceback of an error of the command line is its message alone; gives the errors there were.
+
+    A hook and no `except`: the launcher reports an error through it, and others that have hooked in hear of it too.
+    """
+    found: list[FlagError] = []
+    before = sys.excepthook
+
+    def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(error, FlagError) and not isinstance(error, ScriptFlagError):
+            found.append(error)
+            print(f"moxing run: error: {error}", file=sys.stderr)
+        else:
+            before(kind, error, trace)
+
+    sys.excepthook = report
     try:
-        return launcher.run(Launch(target, is_module, arguments.legacy), flags)
-    except launcher.LaunchError as error:
-        print(f"moxing run: error: {error}.", file=sys.stderr)
-        return 2
+        yield found
+    finally:
+        if sys.excepthook is report:
+            sys.excepthook = before
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from moxing.cli import cluster_isolation
 from moxing.cli.cluster_launcher import Supervisor, free_ports
+from moxing.framework.util.interfaces import open_interfaces
 
 #: Options of `moxing run` that are followed by a value.
 WITH_VALUE = ("--workers", "--ps", "--max_restarts", "--cluster_logs")
@@ -143,8 +144,23 @@ def run(arguments: argparse.Namespace, start: Sequence[str], flags: Sequence[str
             cluster_isolation.enter_private_network()
         except cluster_isolation.IsolationError as reason:
             return error(f"--isolate: {reason}")
+    elif plan.workers + plan.ps > 1:
+        _tell_about_open_ports()
     restarts = _DEFAULT_RESTARTS if arguments.max_restarts is None else arguments.max_restarts
     return Supervisor(plan.commands, logs, restarts).run()
+
+
+def _tell_about_open_ports() -> None:
+    """Once for all processes, which leave it out."""
+    addresses = open_interfaces()
+    if addresses:
+        print(
+            f"moxing run: warning: the TensorFlow servers of this job listen on every interface of this machine "
+            f"({', '.join(addresses)}) and execute whatever reaches their ports. Keep strangers out with a firewall, "
+            "or add --isolate.",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def make_log_directory(wanted: str | None) -> Path:

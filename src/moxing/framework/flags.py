@@ -7,10 +7,17 @@ defines a flag of the same name, the name is the script's: both see its value (`
 from __future__ import annotations
 
 import difflib
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from moxing.framework.flags_ignored import near_misses
+from moxing.framework.util import names
+
+#: TensorFlow's, as for all warnings of a run; the flags are read before TensorFlow is imported.
+_log = logging.getLogger("tensorflow")
 
 _TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})
 _FALSE = frozenset({"false", "f", "0", "no", "n", "off"})
@@ -21,7 +28,18 @@ _NO_VALUE = object()
 
 
 class FlagError(ValueError):
-    """A flag name that does not exist, or a value of the wrong type."""
+    """The command line, or what a scheduler says in its place, cannot be carried out.
+
+    `moxing run` shows the message alone, without a traceback, and ends with exit code 2: to try again is no use.
+    """
+
+
+class FlagNotAvailableError(FlagError, NotImplementedError):
+    """A flag asks for what this version does not have."""
+
+
+class ScriptFlagError(FlagError):
+    """A script asks for a flag that does not exist, or sets one to a wrong value: the traceback says where."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +71,7 @@ class Flag:
             return text
         value = self._convert(text)
         if self.choices and value not in self.choices:
-            raise FlagError(f"--{self.name}={text!r}: expected one of {', '.join(self.choices)}.")
+            raise FlagError(f"--{self.name}={text!r}: {expected_one_of(str(text), self.choices)}")
         return value
 
     def _convert(self, text: Any) -> Any:
@@ -68,6 +86,20 @@ class Flag:
 
     def _expected(self) -> str:
         return " or ".join([_KIND_NAMES[self.kind], *self.words])
+
+
+def expected_one_of(text: str, choices: Sequence[str]) -> str:
+    """The end of an error about a value that is none of `choices`.
+
+    Example:
+      >>> expected_one_of('workers', ('ps', 'worker'))
+      "expected one of ps, worker. Did you mean 'worker'?"
+      >>> expected_one_of('chief', ('ps', 'worker'))
+      'expected one of ps, worker.'
+    """
+    near = difflib.get_close_matches(text.lower(), choices, n=1) or names.nearest(text, choices, 1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"expected one of {', '.join(choices)}.{hint}"
 
 
 _KIND_NAMES = {int: "an integer", float: "a number", bool: "True or False", str: "a string"}
@@ -106,6 +138,7 @@ class FlagRegistry:
     _errors: dict[str, FlagError] = field(default_factory=dict)
     _user_flags: dict[str, _UserFlag] = field(default_factory=dict)
     _parsed: bool = False
+    _unknown: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._by_name = {flag.name: flag for flag in self.flags}
@@ -121,7 +154,9 @@ class FlagRegistry:
         say that the name is its own.
         """
         self._parsed = True
-        for _, _, name, text in self._matches(sys.argv[1:] if arguments is None else arguments):
+        words = sys.argv[1:] if arguments is None else arguments
+        self._unknown = _flag_names(self.strip(words))
+        for _, _, name, text in self._matches(words):
             self._errors.pop(name, None)
             try:
                 self._values[name] = self._by_name[name].parse(text)
@@ -129,12 +164,19 @@ class FlagRegistry:
                 self._errors[name] = error
 
     def check(self) -> None:
-        """Raises the error of a flag on the command line whose value cannot be used."""
+        """Raises the error of a flag on the command line whose value cannot be used; warns of misspelt ones, once."""
         if not self._parsed:
             self.parse()
         for name, error in self._errors.items():
             if name not in self._user_flags:
                 raise error
+        # In a cluster one process says it for all.
+        is_first = not self._values.get("task_index") and self._values.get("job_name") != "ps"
+        known = [name for name in self._by_name if name not in self._user_flags]
+        misses = near_misses(self._unknown, known) if is_first else {}
+        self._unknown = []
+        for name, near in misses.items():
+            _log.warning("--%s is no flag of MoXing or of this script and is ignored. Did you mean --%s?", name, near)
 
     def get(self, name: str) -> Any:
         """The value of a flag. An unknown name is an error that lists the nearest ones."""
@@ -149,7 +191,10 @@ class FlagRegistry:
 
     def set(self, name: str, value: Any) -> None:
         """Sets a flag as the command line would."""
-        parsed = self._lookup(name).parse(value)
+        try:
+            parsed = self._lookup(name).parse(value)
+        except FlagError as error:
+            raise ScriptFlagError(str(error)) from None
         if not self._parsed:
             self.parse()
         self._errors.pop(name, None)
@@ -181,6 +226,7 @@ class FlagRegistry:
         self._values.clear()
         self._errors.clear()
         self._user_flags.clear()
+        self._unknown = []
         self._parsed = False
 
     def get_help(self) -> str:
@@ -197,7 +243,7 @@ class FlagRegistry:
             return self._by_name[name]
         near = difflib.get_close_matches(name, self._by_name, n=3, cutoff=0.5)
         hint = f"Did you mean {', '.join(near)}?" if near else "mox_flags.get_help() lists all flags."
-        raise FlagError(f"MoXing has no flag {name!r}. {hint}")
+        raise ScriptFlagError(f"MoXing has no flag {name!r}. {hint}")
 
     def _matches(self, arguments: Sequence[str]) -> list[tuple[int, int, str, Any]]:
         """Every flag of ours: where it starts and stops in `arguments`, its name, its text."""
@@ -235,6 +281,11 @@ class FlagRegistry:
         if following is None or (following.startswith("--") and len(following) > 2):
             return position, position + 1, name, _NO_VALUE
         return position, position + 2, name, following
+
+
+def _flag_names(words: Sequence[str]) -> list[str]:
+    end = words.index("--") if "--" in words else len(words)
+    return list(dict.fromkeys(word[2:].partition("=")[0] for word in words[:end] if word.startswith("--")))
 
 
 _VARIABLE_UPDATES = (

@@ -8,6 +8,7 @@ import pytest
 
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.cluster import Role, current_role
+from moxing.tensorflow.cluster.roles import RoleError
 
 WORKERS, PS = "10.0.0.1:2222,10.0.0.2:2222", "10.0.0.3:2222,10.0.0.3:2223"
 
@@ -20,7 +21,7 @@ def role_of(**flags) -> Role:
 
 
 def error_of(**flags) -> str:
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(RoleError) as caught:
         role_of(**flags)
     return str(caught.value)
 
@@ -118,6 +119,7 @@ def test_ipv6_hosts_stand_in_brackets():
     ("flags", "message"),
     [
         ({"job_name": "master"}, "--job_name=master: expected one of ps, worker, controller."),
+        ({"job_name": "wroker"}, "expected one of ps, worker, controller. Did you mean 'worker'?"),
         ({"job_name": "ps", "worker_hosts": WORKERS}, "--job_name=ps without --ps_hosts"),
         ({"job_name": "ps"}, "--job_name=ps without --ps_hosts"),
         ({"job_name": "controller", "worker_hosts": WORKERS}, "--job_name=controller without --controller_host"),

@@ -7,20 +7,18 @@ import socket
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import tensorflow.compat.v1 as tf
+from jobs import close_parent, ended, job, saved_steps, start
+from linear_job import Training
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from jobs import Job, close_parent, job, saved_steps, start  # noqa: E402
-from linear_job import Training  # noqa: E402
-
-import moxing.tensorflow as mox  # noqa: E402
-from moxing.cli.cluster_launcher import free_ports  # noqa: E402
-from moxing.framework.flags import FLAGS  # noqa: E402
-from moxing.tensorflow.cluster import Role, server  # noqa: E402
+import moxing.tensorflow as mox
+from moxing.cli.cluster_launcher import free_ports
+from moxing.framework.flags import FLAGS
+from moxing.tensorflow.cluster import Role, server
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -53,17 +51,6 @@ def test_wrong_flags_are_errors_at_the_start(monkeypatch, flags, message):
         )
 
 
-def ended(process) -> str:
-    """The log of one process, which must fail by itself."""
-    running = Job([process])
-    try:
-        running.wait(60)
-    finally:
-        running.kill()
-    assert process.code == 1, process.log
-    return process.log
-
-
 def test_a_port_in_use_names_its_user(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as holder:
         port = holder.getsockname()[1]
@@ -76,7 +63,7 @@ def test_a_protocol_that_is_not_there(tmp_path):
     hosts = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
     flags = [f"--worker_hosts={hosts}", "--job_name=worker", "--server_protocol=grpc+verbs"]
     log = ended(start(tmp_path, "worker 0", flags, environment={"JOB": Training().text()}))
-    assert "ValueError: --server_protocol=grpc+verbs: this TensorFlow has no such protocol" in log
+    assert "FlagError: --server_protocol=grpc+verbs: this TensorFlow has no such protocol" in log
 
 
 LESS_PATIENT = """
@@ -110,8 +97,8 @@ def test_a_peer_that_never_comes(tmp_path):
 # --- what the processes tell each other -------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def pair():
+@contextmanager
+def two_servers():
     """The servers of two workers, both in this process; TensorFlow's servers cannot be ended before it ends."""
     hosts = tuple(f"127.0.0.1:{port}" for port in free_ports(2))
     servers = [server.Server(Role("worker", index, hosts), tf.ConfigProto()) for index in range(2)]
@@ -123,6 +110,12 @@ def pair():
     yield servers
     for one in servers:
         one._watch.stop()
+
+
+@pytest.fixture(scope="module")
+def pair():
+    with two_servers() as servers:
+        yield servers
 
 
 def together(*functions):
@@ -169,6 +162,25 @@ def test_meetings(pair):
         assert answers == [first or second] * 2
 
 
+def test_a_worker_that_said_goodbye_has_no_say():
+    with two_servers() as (chief, other):
+        other.tell("worker 0", "before/worker 1", True)
+        other.goodbye()
+        for own in (True, False):
+            assert together(lambda: chief.any_worker(f"own is {own}", own)) == [own]  # noqa: B023
+        assert together(lambda: chief.any_worker("before", False)) == [True]  # it said so while it was there
+        assert together(lambda: chief.meet_at_chief("done")) == [None]
+
+
+def test_a_chief_that_said_goodbye_tells_nothing_any_more():
+    with two_servers() as (chief, other):
+        chief.tell("worker 1", "last words", 7)
+        chief.goodbye()
+        assert other.wait_until_told("last words") == 7
+        with pytest.raises(server.PeerLostError, match="worker 0 has ended its run and left, while worker 1 still"):
+            other.wait_until_told("never")
+
+
 def test_the_peers_are_waited_for_once(pair):
     for one in pair:
         one.wait_for_peers()  # a script's second run
@@ -190,6 +202,24 @@ def test_a_loss_interrupts_and_is_named(pair, monkeypatch):
                 call()
     finally:
         chief.loss = None
+
+
+@pytest.mark.parametrize("supervised", [False, True])
+def test_under_a_supervisor_there_is_no_advice(pair, monkeypatch, caplog, supervised):
+    """The supervisor starts the job again, and has warned of open ports, once for all."""
+    monkeypatch.setenv("MOXING_SUPERVISED", "1" if supervised else "")
+    monkeypatch.setattr(server, "_leave_at_last", lambda: None)
+    monkeypatch.setattr(server, "open_interfaces", lambda: ["192.0.2.1"])
+    chief, _ = pair
+    try:
+        chief._lost("worker 1", "it died")
+        assert ("Start the job again" in chief.loss) is not supervised
+    finally:
+        chief.loss = None
+    caplog.clear()
+    with caplog.at_level("WARNING", "tensorflow"):
+        server._tell_about_open_port(chief.role)
+    assert ("`moxing run --workers N --isolate`" in caplog.text) is not supervised
 
 
 # --- a process that fails ---------------------------------------------------------------------------------------------

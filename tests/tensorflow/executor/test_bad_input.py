@@ -12,7 +12,8 @@ import tensorflow.compat.v1 as tf
 from line_problem import line_model, number_input, run, sgd
 
 import moxing.tensorflow as mox
-from moxing.framework.flags import FlagError
+from moxing.framework.flags import FlagError, FlagNotAvailableError
+from moxing.tensorflow.cluster.roles import RoleError
 from moxing.tensorflow.executor import NotFiniteError
 
 
@@ -428,7 +429,7 @@ def test_loss_that_depends_on_no_variable():
 @pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan")])
 def test_wrong_loss_scale(value):
     mox.set_flag("loss_scale", value)
-    assert holds(error_of(ValueError), f"--loss_scale={float(value)}", "above 0, or dynamic")
+    assert holds(error_of(FlagError), f"--loss_scale={float(value)}", "above 0, or dynamic")
 
 
 @pytest.mark.parametrize(
@@ -445,7 +446,7 @@ def test_wrong_values_of_precision_flags(flag, value, expected):
 def test_wrong_gradient_clip(kind, bound):
     mox.set_flag("gradient_clip_type", kind)
     mox.set_flag("gradient_clip", bound)
-    text = error_of(ValueError)
+    text = error_of(FlagError)
     assert holds(text, f"--gradient_clip_type={kind}", f"--gradient_clip={bound}", "above 0", "norm", "value")
 
 
@@ -457,7 +458,7 @@ def test_unknown_gradient_clip_type():
 @pytest.mark.parametrize("flag", ["trainable_include_patterns", "trainable_exclude_patterns"])
 def test_pattern_that_is_no_regular_expression(flag):
     mox.set_flag(flag, "conv[")
-    assert holds(error_of(ValueError), f"--{flag}", "'conv['", "not a regular expression")
+    assert holds(error_of(FlagError), f"--{flag}", "'conv['", "not a regular expression")
 
 
 @pytest.mark.parametrize(
@@ -465,7 +466,7 @@ def test_pattern_that_is_no_regular_expression(flag):
 )
 def test_patterns_that_leave_nothing_to_train(flag, value):
     mox.set_flag(flag, value)
-    assert holds(error_of(ValueError), f"--{flag}", "no variable to train", "w")
+    assert holds(error_of(FlagError), f"--{flag}", "no variable to train", "w")
 
 
 def test_optimizer_that_ignores_global_step():
@@ -544,7 +545,7 @@ def test_shapes_that_differ(mode, place, tmp_path):
 @pytest.mark.parametrize("flag", ["checkpoint_include_patterns", "checkpoint_exclude_patterns"])
 def test_checkpoint_pattern_that_is_no_regular_expression(flag, log_dir):
     mox.set_flag(flag, "conv(")
-    text = error_of(ValueError, checkpoint_path=log_dir)
+    text = error_of(FlagError, checkpoint_path=log_dir)
     assert holds(text, f"--{flag}", "'conv('", "not a regular expression")
 
 
@@ -592,7 +593,7 @@ def test_all_checkpoints_damaged(log_dir):
 
 def test_wrong_keep_checkpoint_max(tmp_path):
     mox.set_flag("keep_checkpoint_max", 0)
-    assert holds(error_of(ValueError, log_dir=tmp_path), "--keep_checkpoint_max=0", "from 1")
+    assert holds(error_of(FlagError, log_dir=tmp_path), "--keep_checkpoint_max=0", "from 1")
 
 
 # --- a loss that is not finite ----------------------------------------------------------------------------------------
@@ -686,14 +687,14 @@ def test_variables_not_finite_are_not_saved(tmp_path):
 )
 def test_what_is_not_there_yet_is_refused(flag, value):
     mox.set_flag(flag, value)
-    text = error_of(NotImplementedError, model_fn=forbidden_model)
+    text = error_of(FlagNotAvailableError, model_fn=forbidden_model)
     assert holds(text, f"--{flag}={value}", "version")
 
 
 @pytest.mark.parametrize("update", ["collective", "distributed_replicated"])
 def test_a_clusters_way_of_updating_needs_one(update):
     mox.set_flag("variable_update", update)
-    text = error_of(ValueError, model_fn=forbidden_model)
+    text = error_of(FlagError, model_fn=forbidden_model)
     assert holds(text, f"--variable_update={update}", "cluster", "--worker_hosts")
 
 
@@ -709,13 +710,13 @@ def test_a_clusters_way_of_updating_needs_one(update):
 def test_a_cluster_that_cannot_be_is_an_error_at_the_start(flags, words):
     for name, value in flags.items():
         mox.set_flag(name, value)
-    assert holds(error_of(ValueError, model_fn=forbidden_model), *words)
+    assert holds(error_of(RoleError, model_fn=forbidden_model), *words)
 
 
 @pytest.mark.parametrize("value", [0, -1])
 def test_wrong_num_gpus(value):
     mox.set_flag("num_gpus", value)
-    assert holds(error_of(ValueError, model_fn=forbidden_model), f"--num_gpus={value}", "expected 1")
+    assert holds(error_of(FlagError, model_fn=forbidden_model), f"--num_gpus={value}", "expected 1")
 
 
 @pytest.mark.parametrize(

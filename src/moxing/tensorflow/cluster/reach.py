@@ -5,18 +5,20 @@ from __future__ import annotations
 import errno
 import ipaddress
 import os
-import re
 import socket
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from moxing.framework.util.interfaces import open_interfaces
 from moxing.tensorflow.cluster.peers import Target
-from moxing.tensorflow.cluster.roles import Role, split_address
+from moxing.tensorflow.cluster.roles import Role, RoleError, split_address
 
 #: A worker that has waited so many seconds for its peers says why.
 WAIT_MESSAGE_AFTER = 30.0
+#: And again as often as this, since a log is long.
+WAIT_MESSAGE_EVERY = 120.0
 
 #: What gRPC looks for a proxy in, and for the hosts to reach without one; it takes the first of each that is set.
 _PROXIES_OF_GRPC = ("grpc_proxy", "https_proxy", "http_proxy")
@@ -90,12 +92,12 @@ def _at_the_same_time(ask: Callable[[str], None], names: Iterable[str]) -> None:
         thread.join()
 
 
-def explain(role: Role, unreachable: Mapping[str, str]) -> str:
-    """What a process that waits for its peers tells its user: which it cannot reach, and the likely reasons.
+def explain(role: Role, missing: Mapping[str, str]) -> str:
+    """What a process that waits for its peers tells its user: which ones it misses, and the likely reasons.
 
     Args:
       role: Who this process is.
-      unreachable: The reason for every peer that cannot be reached, as the function of that name finds it.
+      missing: The reason for every peer that cannot be reached, as `unreachable` finds it, or has not joined.
 
     Example:
       >>> role = Role("worker", 0, workers=("127.0.0.1:2222", "127.0.0.1:2223"), origin="--worker_hosts")
@@ -103,24 +105,31 @@ def explain(role: Role, unreachable: Mapping[str, str]) -> str:
         worker 1 at 127.0.0.1:2223: connection refused
     """
     peers = role.peers
-    if unreachable:
-        lines = [f"{role.name} ({role.address}) cannot reach {len(unreachable)} of its {len(peers)} peers:"]
-        lines += [f"  {name} at {peers.get(name, 'an unknown address')}: {why}" for name, why in unreachable.items()]
+    if missing:
+        verb = "misses" if _present(missing) else "cannot reach"
+        lines = [f"{role.name} ({role.address}) {verb} {len(missing)} of its {len(peers)} peers:"]
+        lines += [f"  {name} at {peers.get(name, 'an unknown address')}: {why}" for name, why in missing.items()]
     else:
         lines = [f"{role.name} ({role.address}) waits, although the ports of its {len(peers)} peers are open."]
     reasons = [
         *_wrong_place(role),
         *_taken_port(role),
         *_proxies_in_the_way(peers.values()),
-        *_reasons_of_answers(unreachable),
+        *_reasons_of_answers(missing),
     ]
     return "\n".join([*lines, "Likely reasons:", *(f"  - {reason}" for reason in reasons)])
 
 
-def _reasons_of_answers(unreachable: Mapping[str, str]) -> list[str]:
-    unresolved = [name for name, why in unreachable.items() if "resolve" in why]
-    refused = [name for name, why in unreachable.items() if "refused" in why]
-    silent = [name for name in unreachable if name not in unresolved and name not in refused]
+def _present(missing: Mapping[str, str]) -> list[str]:
+    """Those whose port somebody has opened."""
+    return [name for name, why in missing.items() if why.startswith(("the process is there", "the port is open"))]
+
+
+def _reasons_of_answers(missing: Mapping[str, str]) -> list[str]:
+    unresolved = [name for name, why in missing.items() if "resolve" in why]
+    refused = [name for name, why in missing.items() if "refused" in why]
+    present = _present(missing)
+    silent = [name for name in missing if name not in (*unresolved, *refused, *present)]
     reasons = []
     if unresolved:
         reasons.append(
@@ -135,7 +144,12 @@ def _reasons_of_answers(unreachable: Mapping[str, str]) -> list[str]:
         reasons.append(
             f"A firewall drops what is sent to {', '.join(silent)}, or that machine is down or has another address."
         )
-    if not unreachable:
+    if present:
+        reasons.append(
+            f"{', '.join(present)} is waiting for others itself (its log says for whom), or was started with other "
+            "host lists or another --task_index, or another program has its port."
+        )
+    if not missing:
         reasons.append(
             "Another program listens on a peer's port, or a peer was started with other host lists or another "
             "--task_index; compare the command lines of all processes."
@@ -192,6 +206,7 @@ def check_port_free(address: str, name: str = "this process") -> None:
 
     Raises:
       ValueError: Where the port is in use. A port that merely cools down after its last user is free.
+      RoleError: Where this user may not have it.
 
     Example:
       >>> with socket.create_server(("127.0.0.1", 0)) as server:
@@ -207,7 +222,7 @@ def check_port_free(address: str, name: str = "this process") -> None:
             f"End that, or give {name} another port in the host list of all processes."
         )
     if code == errno.EACCES:
-        raise ValueError(f"port {port} of {name} is reserved on this machine; take one from 1024 up.")
+        raise RoleError(f"port {port} of {name} is reserved on this machine; take one from 1024 up.")
 
 
 def _bind_everywhere(port: int) -> int:
@@ -322,28 +337,3 @@ def _is_exception(host: str, exceptions: str) -> bool:
         except ValueError:  # a name is in no network
             continue
     return False
-
-
-def open_interfaces() -> list[str]:
-    """The addresses of this machine at which others can reach it: all but loopback. Empty where /proc does not tell.
-
-    Example:
-      >>> "127.0.0.1" in open_interfaces()
-      False
-    """
-    try:
-        routes = Path("/proc/net/fib_trie").read_text()
-    except OSError:
-        routes = ""
-    found = re.findall(r"\|-- ([0-9.]+)\n\s+/32 host LOCAL", routes)
-    try:
-        rows = [line.split() for line in Path("/proc/net/if_inet6").read_text().splitlines()]
-    except OSError:
-        rows = []
-    found += [str(ipaddress.IPv6Address(int(row[0], 16))) for row in rows]
-    addresses = [ipaddress.ip_address(address) for address in dict.fromkeys(found)]
-    return [str(address) for address in sorted(addresses, key=_usefulness) if not address.is_loopback]
-
-
-def _usefulness(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> tuple[bool, int]:
-    return address.is_link_local, address.version

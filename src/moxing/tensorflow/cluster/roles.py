@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError, expected_one_of
 
 _JOBS = ("ps", "worker", "controller")
+
+
+class RoleError(FlagError):
+    """The flags or the environment do not say who this process is, or contradict themselves or another process's."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,7 @@ def current_role() -> Role:
     """The role of this process: by its flags, else by the environment it was started in, else alone.
 
     Raises:
-      ValueError: Where the flags or the environment contradict themselves.
+      RoleError: Where the flags or the environment contradict themselves.
 
     Example:
       >>> current_role()
@@ -105,11 +109,11 @@ def _role_of_flags() -> Role | None:
     job, index = FLAGS.get("job_name") or "", FLAGS.get("task_index") or 0
     workers, ps, controllers = (_hosts(name) for name in ("worker_hosts", "ps_hosts", "controller_host"))
     if job not in ("", *_JOBS):
-        raise ValueError(f"--job_name={job}: expected one of {', '.join(_JOBS)}.")
+        raise RoleError(f"--job_name={job}: {expected_one_of(job, _JOBS)}")
     if job == "ps" and not ps:
-        raise ValueError("--job_name=ps without --ps_hosts: give the host:port list of all parameter servers.")
+        raise RoleError("--job_name=ps without --ps_hosts: give the host:port list of all parameter servers.")
     if job == "controller" and not controllers:
-        raise ValueError("--job_name=controller without --controller_host: give the controller's host:port.")
+        raise RoleError("--job_name=controller without --controller_host: give the controller's host:port.")
     if not workers:
         _require_no_hosts(index, ps, controllers)
         return None
@@ -120,9 +124,9 @@ def _role_of_flags() -> Role | None:
     lists = {"--worker_hosts": workers, "--ps_hosts": ps, "--controller_host": controllers}
     check_addresses(lists)
     if len(controllers) > 1:
-        raise ValueError(f"--controller_host={','.join(controllers)}: expected one host:port.")
+        raise RoleError(f"--controller_host={','.join(controllers)}: expected one host:port.")
     if not job:
-        raise ValueError(
+        raise RoleError(
             f"--worker_hosts={','.join(workers)}{_given('ps_hosts', ps)}{_given('controller_host', controllers)} is a "
             f"cluster: give --job_name ({', '.join(_JOBS)}) and --task_index, which say which of these this process is."
         )
@@ -143,11 +147,11 @@ def _given(name: str, hosts: Sequence[str]) -> str:
 def _require_no_hosts(index: int, ps: Sequence[str], controllers: Sequence[str]) -> None:
     for name, hosts in (("ps_hosts", ps), ("controller_host", controllers)):
         if hosts:
-            raise ValueError(
+            raise RoleError(
                 f"--{name}={','.join(hosts)} without --worker_hosts: give the host:port list of all workers too."
             )
     if index:
-        raise ValueError(
+        raise RoleError(
             f"--task_index={index} without --worker_hosts: give the list of hosts that it counts in, "
             "or leave --task_index out for one process."
         )
@@ -160,13 +164,14 @@ def check_index(name: str, index: int, list_name: str, hosts: Sequence[str]) -> 
       >>> check_index("--task_index", 2, "--ps_hosts", ["a:2222", "b:2222"])
       Traceback (most recent call last):
       ...
-      ValueError: --task_index=2: --ps_hosts has 2 hosts (a:2222,b:2222), expected 0 to 1.
+      moxing.tensorflow.cluster.roles.RoleError: --task_index=2: --ps_hosts has 2 hosts (a:2222,b:2222), \
+expected 0 to 1.
     """
     if 0 <= index < len(hosts):
         return
     count = "1 host" if len(hosts) == 1 else f"{len(hosts)} hosts"
     expected = "0" if len(hosts) == 1 else f"0 to {len(hosts) - 1}"
-    raise ValueError(f"{name}={index}: {list_name} has {count} ({','.join(hosts)}), expected {expected}.")
+    raise RoleError(f"{name}={index}: {list_name} has {count} ({','.join(hosts)}), expected {expected}.")
 
 
 def check_addresses(lists: Mapping[str, Sequence[str]]) -> None:
@@ -176,7 +181,8 @@ def check_addresses(lists: Mapping[str, Sequence[str]]) -> None:
       >>> check_addresses({"--worker_hosts": ["a:2222"], "--ps_hosts": ["a:2222"]})
       Traceback (most recent call last):
       ...
-      ValueError: --ps_hosts: a:2222 stands in --worker_hosts too; every process needs its own host:port.
+      moxing.tensorflow.cluster.roles.RoleError: --ps_hosts: a:2222 stands in --worker_hosts too; every process needs \
+its own host:port.
     """
     seen: dict[tuple[str, int], str] = {}
     for name, addresses in lists.items():
@@ -184,11 +190,11 @@ def check_addresses(lists: Mapping[str, Sequence[str]]) -> None:
             try:
                 host, port = split_address(address)
             except ValueError as error:
-                raise ValueError(f"{name}={','.join(addresses)}: {error}") from None
+                raise RoleError(f"{name}={','.join(addresses)}: {error}") from None
             first = seen.get((host.lower(), port))
             if first is not None:
                 where = "there twice" if first == name else f"in {first} too"
-                raise ValueError(f"{name}: {address} stands {where}; every process needs its own host:port.")
+                raise RoleError(f"{name}: {address} stands {where}; every process needs its own host:port.")
             seen[host.lower(), port] = name
 
 

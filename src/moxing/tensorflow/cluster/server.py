@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import hashlib
 import json
 import os
 import sys
@@ -20,16 +19,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError
+from moxing.framework.util.interfaces import open_interfaces
 from moxing.tensorflow.cluster import reach
+from moxing.tensorflow.cluster.board import Board
 from moxing.tensorflow.cluster.peers import PeerWatch
 from moxing.tensorflow.cluster.roles import Role
+from moxing.tensorflow.cluster.roll_call import CHIEF, RollCall
 
-_CHIEF = "worker 0"
 _POLL_SECONDS = 0.2
 #: How long a process may take to leave by itself when a peer has died, before it is ended.
 _SECONDS_TO_LEAVE = 4.0
@@ -60,7 +62,7 @@ class Server:
             )
         except tf.errors.OpError as error:
             if isinstance(error, tf.errors.NotFoundError | tf.errors.UnimplementedError):
-                raise ValueError(
+                raise FlagError(
                     f"--server_protocol={protocol}: this TensorFlow has no such protocol; use grpc, or leave it out."
                 ) from None
             raise ValueError(f"The server of {role.name} cannot listen on {role.address}: {error.message}") from None
@@ -73,27 +75,39 @@ class Server:
         self._goodbyes: set[str] = set()
         self.loss: str | None = None
         self._interrupt: Callable[[], None] | None = None
-        self._board = _Board(self.target, role.job, role.index)
+        self._board = Board(self.target, role.name)
+        self._roll_call = RollCall(role, self.target, self._board)
 
     # --- the others -------------------------------------------------------------------------------------------------
 
     def wait_for_peers(self) -> None:
-        """Returns when every process of the job can be reached; says after a while which ones cannot, and why."""
+        """Returns when this process has reached all others; the chief's returns when all others have said so too.
+
+        Says after a while who is missing, and why that may be.
+
+        Raises:
+          RoleError: this process and the chief, or the chief and another one, have different host lists.
+        """
         self.check()
         if self._met:
             return  # in an earlier run; the watch has had an eye on them since
         patience = _Patience(self.role)
         while missing := reach.unreachable(self.role.peers) or reach.not_servers(self.role.peers):
+            # Already here: one with longer lists waits for somebody who never comes.
+            self._roll_call.call(missing)
             patience.wait(missing)
         self._watch.start(self.role.peers)
+        self._roll_call.join()
+        while absent := self._roll_call.call():
+            self.check()
+            patience.wait(absent)
         self._met = True
 
     def tell(self, peer: str, key: str, value: Any) -> None:
         """Writes on the board of a process, `worker 0` or `ps 1`; one that has left is told nothing any more."""
         if self._said_goodbye(peer):
             return
-        job, _, index = peer.partition(" ")
-        board = _Board(self.target, job, int(index or 0))
+        board = Board(self.target, peer)
         try:
             board.write(key, json.dumps(value))
         finally:
@@ -104,39 +118,78 @@ class Server:
         text = self._board.read(key)
         return None if text is None else json.loads(text)
 
-    def wait_until_told(self, key: str) -> Any:
-        """What another process writes on this one's board."""
-        patience = _Patience(self.role)
-        while (value := self.told(key)) is None:
-            self.check()
-            patience.wait({})
-        return value
+    def wait_until_told(self, key: str, by: str = CHIEF) -> Any:
+        """What another process writes on this one's board.
+
+        Args:
+          key: its name.
+          by: who writes it; who has said goodbye writes nothing any more.
+        """
+
+        def is_over() -> bool:
+            if self.told(key) is not None:
+                return True
+            # Asked again: it may have come just before the goodbye.
+            if self._said_goodbye(by) and self.told(key) is None:
+                raise PeerLostError(
+                    f"{by} has ended its run and left, while {self.role.name} still needs it. All workers must run the "
+                    "same script with the same flags."
+                )
+            return False
+
+        self._wait(is_over, with_limit=True)
+        return self.told(key)
 
     def tell_all_workers(self, key: str, value: Any) -> None:
         """Writes on the boards of all other workers."""
-        for peer in self.role.peers:
-            if peer.startswith("worker "):
-                self.tell(peer, key, value)
+        for worker in self._other_workers:
+            self.tell(worker, key, value)
 
     def meet_at_chief(self, key: str) -> None:
         """The chief waits here for all workers that are still there; the others tell it and go on."""
         if not self.role.is_chief:
-            self.tell(_CHIEF, f"{key}/{self.role.name}", True)
+            self.tell(CHIEF, f"{key}/{self.role.name}", True)
             return
-        for peer in self.role.peers:
-            while peer.startswith("worker ") and not self.told(f"{key}/{peer}") and not self._said_goodbye(peer):
-                self.check()
-                time.sleep(_POLL_SECONDS)
+        self._answers(key)
 
     def any_worker(self, key: str, own: bool) -> bool:
-        """Whether one of the workers says true; all of them ask, and are told the same."""
+        """Whether one of the workers says true; all of them ask, and are told the same. One that left has no say."""
         if not self.role.is_chief:
-            self.tell(_CHIEF, f"{key}/{self.role.name}", own)
+            self.tell(CHIEF, f"{key}/{self.role.name}", own)
             return bool(self.wait_until_told(key))
-        answers = [self.wait_until_told(f"{key}/{peer}") for peer in self.role.peers if peer.startswith("worker ")]
-        agreed = own or any(answers)
+        agreed = any([own, *self._answers(key, with_limit=True)])
         self.tell_all_workers(key, agreed)
         return agreed
+
+    @property
+    def _other_workers(self) -> list[str]:
+        return [peer for peer in self.role.peers if peer.startswith("worker ")]
+
+    def _answers(self, key: str, with_limit: bool = False) -> list[Any]:
+        """What the other workers tell the chief, None for one that said goodbye instead."""
+        for worker in self._other_workers:
+            self._wait(partial(self._has_answered, key, worker), with_limit)
+        return [self.told(f"{key}/{worker}") for worker in self._other_workers]
+
+    def _has_answered(self, key: str, worker: str) -> bool:
+        return self.told(f"{key}/{worker}") is not None or self._said_goodbye(worker)
+
+    def _wait(self, is_over: Callable[[], bool], with_limit: bool = False) -> None:
+        """Waits, but not for a job that has lost a peer.
+
+        Args:
+          is_over: says when to go on.
+          with_limit: true for what comes soon where all is well: it is told when it does not, and --session_timeout
+            makes an end of it.
+        """
+        patience = _Patience(self.role)
+        while not is_over():
+            self.check()
+            self._roll_call.check()
+            if with_limit:
+                patience.wait({})
+            else:
+                time.sleep(_POLL_SECONDS)
 
     # --- death and goodbye --------------------------------------------------------------------------------------------
 
@@ -156,10 +209,7 @@ class Server:
 
     def serve(self) -> None:
         """What a ps or a controller does: it waits until all workers have said goodbye."""
-        workers = {peer for peer in self.role.peers if peer.startswith("worker ")}
-        while not all(self._said_goodbye(worker) for worker in workers):
-            self.check()
-            time.sleep(_POLL_SECONDS)
+        self._wait(lambda: all(self._said_goodbye(worker) for worker in self._other_workers))
 
     def goodbye(self) -> None:
         """Tells the others that this process ends well."""
@@ -178,15 +228,27 @@ class Server:
             return peer in self._goodbyes
 
     def _lost(self, peer: str, why: str) -> None:
-        self.loss = (
-            f"{peer} was lost: {why}. {self.role.name} ends as well. Start the job again: it goes on from its last "
-            "checkpoint."
-        )
+        self.loss = f"{peer} was lost: {why}. {self.role.name} ends as well.{restart_advice()}"
         tf.logging.error("%s", self.loss)
         interrupt = self._interrupt
         threading.Thread(target=_leave_at_last, daemon=True).start()
         if interrupt is not None:
             interrupt()
+
+
+def restart_advice() -> str:
+    """What a user has to do after a death, for the end of a message; nothing where a supervisor does it.
+
+    Example:
+      >>> restart_advice()
+      ' Start the job again: it goes on from its last checkpoint.'
+    """
+    return "" if _is_supervised() else " Start the job again: it goes on from its last checkpoint."
+
+
+def _is_supervised() -> bool:
+    """Whether `moxing run --workers` has started this process: it restarts the job and has warned of open ports."""
+    return bool(os.environ.get("MOXING_SUPERVISED"))
 
 
 def _leave_at_last() -> None:
@@ -196,75 +258,50 @@ def _leave_at_last() -> None:
 
 
 class _Patience:
-    """Waiting for others: says after a while who is missing and why that may be, and gives up when the user wants that.
+    """Waiting for others: says now and then who is missing and why that may be, and gives up when the user wants that.
 
     Args:
       role: who waits.
     """
 
     def __init__(self, role: Role) -> None:
-        self._role, self._started, self._told = role, time.monotonic(), False
+        self._role, self._started = role, time.monotonic()
+        self._next_message = self._started + reach.WAIT_MESSAGE_AFTER
         self._limit = FLAGS.get("session_timeout")
 
     def wait(self, missing: Mapping[str, str]) -> None:
         """Waits a moment.
 
         Args:
-          missing: the peers that cannot be reached, each with the reason.
+          missing: the peers that cannot be reached or have not joined, each with the reason.
         """
-        waited = time.monotonic() - self._started
-        if self._limit and waited > self._limit:
+        now = time.monotonic()
+        if self._limit and now - self._started > self._limit:
             raise PeerLostError(
                 f"--session_timeout={self._limit}: after {self._limit} s\n{reach.explain(self._role, missing)}"
             )
-        if not self._told and waited > reach.WAIT_MESSAGE_AFTER:
-            self._told = True
-            tf.logging.warning("%s is waiting.\n%s", self._role.name, reach.explain(self._role, missing))
+        if now > self._next_message:
+            self._next_message = now + reach.WAIT_MESSAGE_EVERY
+            outlook = "waits on; --session_timeout=SECONDS makes it give up"
+            if self._limit:
+                outlook = f"gives up after --session_timeout={self._limit}"
+            tf.logging.warning(
+                "%s is waiting.\n%s\nIt has waited for %.0f s and %s.",
+                self._role.name,
+                reach.explain(self._role, missing),
+                now - self._started,
+                outlook,
+            )
         time.sleep(_POLL_SECONDS)
 
 
-class _Board:
-    """Named texts on the server of one process.
-
-    Args:
-      target: this process's server.
-      job: the job of the process that has the board.
-      index: its index there.
-    """
-
-    def __init__(self, target: str, job: str, index: int) -> None:
-        self._graph = tf.Graph()
-        device = f"/job:{job}/task:{index}"
-        with self._graph.as_default(), tf.device(f"{device}/cpu:0"):
-            self._key, self._text = tf.placeholder(tf.int64, []), tf.placeholder(tf.string, [])
-            table = tf.raw_ops.MutableHashTableV2(key_dtype=tf.int64, value_dtype=tf.string, shared_name="moxing/board")
-            self._write = tf.raw_ops.LookupTableInsertV2(table_handle=table, keys=self._key, values=self._text)
-            self._read = tf.raw_ops.LookupTableFindV2(table_handle=table, keys=self._key, default_value="")
-        config = tf.ConfigProto(device_filters=[device])
-        self._session = tf.Session(target, self._graph, config)
-
-    def write(self, key: str, text: str) -> None:
-        self._session.run(self._write, {self._key: _number(key), self._text: text})
-
-    def close(self) -> None:
-        self._session.close()
-
-    def read(self, key: str) -> str | None:
-        text = self._session.run(self._read, {self._key: _number(key)})
-        return text.decode() or None
-
-
-def _number(key: str) -> int:
-    # TensorFlow has no table from texts to texts.
-    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], signed=True)
-
-
 def _tell_about_open_port(role: Role) -> None:
-    addresses = reach.open_interfaces()
-    if addresses:
+    addresses = open_interfaces()
+    if addresses and not _is_supervised():
         tf.logging.warning(
             "The TensorFlow server of %s listens on every interface of this machine (%s) and executes whatever reaches "
-            "its port. Keep strangers out with a firewall, or run a local cluster with `moxing run --isolate`.",
+            "its port. Keep strangers out with a firewall, or run a local cluster with `moxing run --workers N "
+            "--isolate`.",
             role.name,
             ", ".join(addresses),
         )

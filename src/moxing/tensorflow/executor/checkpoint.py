@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework import file
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError
 
 _PREFIX = "model.ckpt"
 #: Ending of the JSON beside a checkpoint.
@@ -147,7 +147,7 @@ class Keeper:
         self._log_dir, self._seed = log_dir, seed
         self._most = FLAGS.get("keep_checkpoint_max")
         if self._most < 1:
-            raise ValueError(f"--keep_checkpoint_max={self._most}: expected a number from 1.")
+            raise FlagError(f"--keep_checkpoint_max={self._most}: expected a number from 1.")
         self._saver = tf.train.Saver(max_to_keep=None)
         self._kept = list(reversed(_listed(log_dir)))
         self.last: str | None = None

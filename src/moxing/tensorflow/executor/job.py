@@ -13,7 +13,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.cluster import Role, current_role
 from moxing.tensorflow.cluster.ring import Ring, RingBrokenError, connected
-from moxing.tensorflow.cluster.server import PeerLostError, Server, server_of
+from moxing.tensorflow.cluster.server import PeerLostError, Server, restart_advice, server_of
 from moxing.tensorflow.executor.checkpoint import START, Position
 from moxing.tensorflow.executor.session_config import session_config
 from moxing.tensorflow.executor.specs import ModeKeys
@@ -165,8 +165,7 @@ class Job:
         if peer in self.role.peers:
             # It is there again, and what was under way is lost all the same.
             raise PeerLostError(
-                f"The connection of {self.role.name} to {peer} ({self.role.peers[peer]}) has broken. Start the job "
-                "again: it goes on from its last checkpoint."
+                f"The connection of {self.role.name} to {peer} ({self.role.peers[peer]}) has broken.{restart_advice()}"
             ) from None
 
     def _key(self, what: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError, FlagNotAvailableError
 from moxing.tensorflow.parallel.collective import Collective, Connect, not_connected
 from moxing.tensorflow.parallel.devices import tower_devices
 from moxing.tensorflow.parallel.local import Local
@@ -58,7 +58,7 @@ def choose_strategy(training: bool, role: Place, run: int = 0, ring: Connect = n
     if role.is_cluster:
         return _in_cluster(update, devices, role, run, ring)
     if update is not None and update.startswith(("distributed_", "collective")):
-        raise ValueError(f"--variable_update={update} is for a cluster: give --worker_hosts, or leave it out.")
+        raise FlagError(f"--variable_update={update} is for a cluster: give --worker_hosts, or leave it out.")
     if len(devices) == 1 or not training or update == "parameter_server":
         return Local(devices)
     if update in _ONE_MACHINE:
@@ -69,17 +69,17 @@ def choose_strategy(training: bool, role: Place, run: int = 0, ring: Connect = n
 
 def _in_cluster(update: str | None, devices: list[str], role: Place, run: int, ring: Connect) -> Strategy:
     if update in _ONE_MACHINE:
-        raise ValueError(
+        raise FlagError(
             f"--variable_update={update} is for one machine: in a cluster use parameter_server, or collective."
         )
     if FLAGS.get("local_parameter_device") == "gpu":
-        raise ValueError("--local_parameter_device=gpu is for one machine: in a cluster leave it out.")
+        raise FlagError("--local_parameter_device=gpu is for one machine: in a cluster leave it out.")
     if update == "collective" or (update is None and not role.ps):
         if not FLAGS.get("sync_replicas"):
-            raise ValueError("--sync_replicas=False needs parameter servers: collective workers go in step.")
+            raise FlagError("--sync_replicas=False needs parameter servers: collective workers go in step.")
         return Collective(devices, role.num_workers, role.index, run, ring)
     if not role.ps:
-        raise ValueError(f"--variable_update={update} needs parameter servers: give --ps_hosts, or use collective.")
+        raise FlagError(f"--variable_update={update} needs parameter servers: give --ps_hosts, or use collective.")
     in_step = FLAGS.get("sync_replicas")
     return ParameterServer(devices, role.num_workers, role.index, run, servers=len(role.ps), in_step=in_step)
 
@@ -87,11 +87,11 @@ def _in_cluster(update: str | None, devices: list[str], role: Place, run: int, r
 def _refuse_what_is_missing() -> None:
     for name in _NOT_YET:
         if FLAGS.get(name) is not None:
-            raise NotImplementedError(f"--{name}={FLAGS.get(name)}: not available in this version; leave it out.")
+            raise FlagNotAvailableError(f"--{name}={FLAGS.get(name)}: not available in this version; leave it out.")
     update = FLAGS.get("variable_update")
     if update in ("auto", "distributed_replicated_dgc", "distributed_replicated_mix"):
-        raise NotImplementedError(f"--variable_update={update}: not available in this version; leave it out.")
+        raise FlagNotAvailableError(f"--variable_update={update}: not available in this version; leave it out.")
     if FLAGS.get("warmup_steps"):
-        raise NotImplementedError(
+        raise FlagNotAvailableError(
             f"--warmup_steps={FLAGS.get('warmup_steps')}: not available in this version; leave it out."
         )

@@ -5,7 +5,7 @@ first ones travel while the last ones are still computed. Every worker then appl
 worker whose data has ended takes part with weight 0; when all have ended, that is the end of the data for everyone.
 
 The workers add up over connections of their own. On GPUs, and where there are none, TensorFlow's collective operations
-do it. They tell one addition from the next by the `session.run` and the round of the loop in it: all workers must do the
+do it. They tell one addition from the next by the `session.run` and the round of the loop in it: all must do the
 same number of steps in every call, and the chief says how many.
 """
 

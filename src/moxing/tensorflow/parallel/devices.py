@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
@@ -29,7 +29,7 @@ def tower_devices(tell: bool = True) -> list[str]:
     """
     count = FLAGS.get("num_gpus")
     if count < 1:
-        raise ValueError(f"--num_gpus={count}: expected 1 or more; on a CPU leave the flag out.")
+        raise FlagError(f"--num_gpus={count}: expected 1 or more; on a CPU leave the flag out.")
     there = len(tf.config.list_physical_devices("GPU"))
     if FLAGS.get("clone_on_cpu"):
         return [f"/cpu:{index}" for index in range(count)]

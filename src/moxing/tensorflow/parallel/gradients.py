@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError
 from moxing.tensorflow.parallel.loss_scale import LossScale
 
 GradientPairs = list[tuple[Any, tf.Variable]]
@@ -30,7 +30,7 @@ def patterns(flag: str) -> list[re.Pattern[str]]:
         try:
             compiled.append(re.compile(text.strip()))
         except re.error as error:
-            raise ValueError(f"--{flag}: {text.strip()!r} is not a regular expression: {error}.") from None
+            raise FlagError(f"--{flag}: {text.strip()!r} is not a regular expression: {error}.") from None
     return compiled
 
 
@@ -52,7 +52,7 @@ def trainable_variables() -> list[tf.Variable]:
     everything = tf.trainable_variables()
     chosen = [variable for variable in everything if selected(variable.op.name, include, exclude)]
     if everything and not chosen:
-        raise ValueError(
+        raise FlagError(
             "--trainable_include_patterns / --trainable_exclude_patterns leave no variable to train; the model has "
             + _names(everything)
         )
@@ -225,7 +225,7 @@ def clipped(pairs: GradientPairs) -> GradientPairs:
     if kind is None and bound is None:
         return pairs
     if kind is None or bound is None or bound <= 0:
-        raise ValueError(
+        raise FlagError(
             f"--gradient_clip_type={kind} --gradient_clip={bound}: both are needed, the type (norm, global_norm or "
             "value) and a bound above 0."
         )

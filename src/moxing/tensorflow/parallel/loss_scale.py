@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError
 
 #: Begin of the names of the variables that are the run's own, not the model's.
 OWN_STATE = "moxing/loss_scale/"
@@ -44,7 +44,7 @@ def loss_scale() -> LossScale:
     if value == "dynamic":
         return DynamicLossScale()
     if value is None or not 0 < value < float("inf"):
-        raise ValueError(f"--loss_scale={value}: expected a number above 0, or dynamic; 1 is off.")
+        raise FlagError(f"--loss_scale={value}: expected a number above 0, or dynamic; 1 is off.")
     return FixedLossScale(value)
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moxing.tensorflow.cluster.environments import slurm
+from moxing.tensorflow.cluster.roles import RoleError
 
 #: What `srun` sets for task 3 of a step of 5 on 3 nodes.
 STEP = {
@@ -97,7 +98,7 @@ def test_the_job_fills_in_for_the_step(detect):
 
 def test_without_tasks_per_node_only_the_clear_cases(detect):
     without = ["SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_NODEID", "SLURM_LOCALID"]
-    with pytest.raises(ValueError, match="SLURM_STEP_TASKS_PER_NODE is not set: 5 tasks on 3 nodes"):
+    with pytest.raises(RoleError, match="SLURM_STEP_TASKS_PER_NODE is not set: 5 tasks on 3 nodes"):
         detect(without)
     one_each = detect(without, SLURM_STEP_NUM_TASKS="3", SLURM_PROCID="2")
     assert [address.split(":")[0] for address in one_each.workers] == ["n08", "n09", "n11"]
@@ -118,7 +119,7 @@ def test_without_tasks_per_node_only_the_clear_cases(detect):
     ],
 )
 def test_variables_that_do_not_fit(detect, changes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(RoleError, match=message):
         detect(**changes)
 
 
@@ -141,7 +142,7 @@ def test_short_forms_of_host_lists(text, hosts):
 
 @pytest.mark.parametrize("text", ["", " ", "n[1-2", "n1-2]", "n[]", "n[4-2]", "n[a-b]", "n[1-]", "n[[1-2]]"])
 def test_host_lists_that_cannot_be_read(text):
-    with pytest.raises(ValueError, match="SLURM_JOB_NODELIST="):
+    with pytest.raises(RoleError, match="SLURM_JOB_NODELIST="):
         slurm.expand_hosts(text)
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from moxing.tensorflow.cluster.environments import tf_config
+from moxing.tensorflow.cluster.roles import RoleError
 
 CHIEF, WORKERS, PS = ["c:2222"], ["a:2222", "b:2222"], ["p:2222"]
 FULL = {"chief": CHIEF, "worker": WORKERS, "ps": PS, "evaluator": ["e:2222"]}
@@ -95,7 +96,7 @@ def test_an_empty_cluster_is_none(monkeypatch, text):
 )
 def test_what_cannot_be_read(monkeypatch, text, message):
     monkeypatch.setenv("TF_CONFIG", text)
-    with pytest.raises(ValueError, match="TF_CONFIG") as caught:
+    with pytest.raises(RoleError, match="TF_CONFIG") as caught:
         tf_config.detect()
     assert message in str(caught.value)
 
@@ -117,6 +118,6 @@ def test_what_cannot_be_read(monkeypatch, text, message):
     ],
 )
 def test_what_cannot_be_meant(role_of, cluster, job, index, message):
-    with pytest.raises(ValueError) as caught:
+    with pytest.raises(RoleError) as caught:
         role_of(cluster, job, index)
     assert message in str(caught.value)

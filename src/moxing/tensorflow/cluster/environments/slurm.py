@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from moxing.tensorflow.cluster.roles import Role
+from moxing.tensorflow.cluster.roles import Role, RoleError
 
 #: Steps from here on are not of srun's making: the shell of salloc, the batch script itself, and their like.
 _FIRST_SPECIAL_STEP = 0xFFFFFFF0
@@ -23,7 +23,7 @@ def detect() -> Role | None:
     A batch script also sees SLURM_PROCID and SLURM_NTASKS, but runs once: it counts only below `srun`.
 
     Raises:
-      ValueError: Where Slurm's variables do not fit together, with their names.
+      RoleError: Where Slurm's variables do not fit together, with their names.
 
     Example:
       >>> detect() is None
@@ -39,7 +39,7 @@ def detect() -> Role | None:
     places = _places(nodes, tasks, origin)
     index = _number("SLURM_PROCID") or 0
     if index >= tasks:
-        raise ValueError(f"SLURM_PROCID={index} with {tasks} tasks: expected 0 to {tasks - 1}.")
+        raise RoleError(f"SLURM_PROCID={index} with {tasks} tasks: expected 0 to {tasks - 1}.")
     _check_place(places[index])
     port = _first_port()
     workers = tuple(f"{nodes[node]}:{port + local}" for node, local in places)
@@ -58,7 +58,7 @@ def _number(name: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit()):
-        raise ValueError(f"{name}={text}: expected a number.")
+        raise RoleError(f"{name}={text}: expected a number.")
     return int(text)
 
 
@@ -75,11 +75,11 @@ def _places(nodes: list[str], tasks: int, origin: str) -> list[tuple[int, int]]:
     elif tasks % len(nodes) == 0 and len(nodes) in (1, tasks):
         counts = [tasks // len(nodes)] * len(nodes)
     else:
-        raise ValueError(
+        raise RoleError(
             f"SLURM_STEP_TASKS_PER_NODE is not set: {tasks} tasks on {len(nodes)} nodes need it, such as 2(x3),1."
         )
     if len(counts) != len(nodes) or sum(counts) != tasks:
-        raise ValueError(
+        raise RoleError(
             f"{name}={os.environ.get(name or '')} says {sum(counts)} tasks on {len(counts)} nodes, "
             f"but there are {tasks} tasks, and {origin}={os.environ[origin]} has {len(nodes)} nodes."
         )
@@ -91,7 +91,7 @@ def _check_place(place: tuple[int, int]) -> None:
     for name, expected in zip(("SLURM_NODEID", "SLURM_LOCALID"), place, strict=True):
         actual = _number(name)
         if actual is not None and actual != expected:
-            raise ValueError(
+            raise RoleError(
                 f"{name}={actual} of task {os.environ['SLURM_PROCID']}: expected {expected}, one node filled after the "
                 "other; start the job with srun --distribution=block."
             )
@@ -108,7 +108,7 @@ def expand_counts(text: str, name: str = "SLURM_TASKS_PER_NODE") -> list[int]:
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]+)(?:\(x([0-9]+)\))?\s*", part)
         if match is None:
-            raise ValueError(f"{name}={text}: expected counts such as 2(x3),1.")
+            raise RoleError(f"{name}={text}: expected counts such as 2(x3),1.")
         counts += [int(match[1])] * int(match[2] or 1)
     return counts
 
@@ -123,13 +123,13 @@ def expand_hosts(text: str, name: str = "SLURM_JOB_NODELIST") -> list[str]:
     hosts: list[str] = []
     for item in re.findall(r"(?:[^,\[\]]|\[[^\[\]]*\])+|[\[\]]", text):
         if item in "[]":
-            raise ValueError(f"{name}={text}: the brackets do not match; expected a list such as n[01-04,07],gpu-1.")
+            raise RoleError(f"{name}={text}: the brackets do not match; expected a list such as n[01-04,07],gpu-1.")
         # Plain text and brackets by turns, beginning and ending with plain text.
         parts = re.split(r"\[([^\[\]]*)\]", item.strip())
         choices = [list(_ranges(part, name, text)) if place % 2 else [part] for place, part in enumerate(parts)]
         hosts += ["".join(choice) for choice in itertools.product(*choices)]
     if not hosts or "" in hosts:
-        raise ValueError(f"{name}={text!r}: expected a list of hosts such as n[01-04,07],gpu-1.")
+        raise RoleError(f"{name}={text!r}: expected a list of hosts such as n[01-04,07],gpu-1.")
     return hosts
 
 
@@ -137,6 +137,6 @@ def _ranges(ranges: str, name: str, text: str) -> Iterator[str]:
     for part in ranges.split(","):
         match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
         if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise ValueError(f"{name}={text}: [{ranges}] is no list of ranges; expected one such as [01-04,07].")
+            raise RoleError(f"{name}={text}: [{ranges}] is no list of ranges; expected one such as [01-04,07].")
         width = len(match[1])
         yield from (f"{number:0{width}d}" for number in range(int(match[1]), int(match[2] or match[1]) + 1))

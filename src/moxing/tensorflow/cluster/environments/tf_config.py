@@ -6,7 +6,7 @@ import json
 import os
 from typing import Any
 
-from moxing.tensorflow.cluster.roles import Role, check_addresses, check_index
+from moxing.tensorflow.cluster.roles import Role, RoleError, check_addresses, check_index
 
 _EXAMPLE = '{"cluster": {"chief": ["a:2222"], "worker": ["b:2222"]}, "task": {"type": "worker", "index": 0}}'
 #: The jobs of TF_CONFIG; "master" is the older name of the chief.
@@ -17,7 +17,7 @@ def detect() -> Role | None:
     """The role in TF_CONFIG, None where it is not set. The chief is worker 0, and the workers move up by one.
 
     Raises:
-      ValueError: Where TF_CONFIG cannot be used, with the field at fault.
+      RoleError: Where TF_CONFIG cannot be used, with the field at fault.
 
     Example:
       >>> os.environ["TF_CONFIG"] = _EXAMPLE
@@ -43,12 +43,12 @@ def detect() -> Role | None:
 
 def _role(cluster: dict[str, list[str]], job: str, index: int) -> Role:
     if job not in cluster:
-        raise ValueError(f"TF_CONFIG task.type={job!r}: cluster has {', '.join(sorted(cluster))}.")
+        raise RoleError(f"TF_CONFIG task.type={job!r}: cluster has {', '.join(sorted(cluster))}.")
     check_index("TF_CONFIG task.index", index, f"cluster.{job}", cluster[job])
     chief = cluster.get("chief", cluster.get("master", []))
     workers, ps = [*chief, *cluster.get("worker", [])], cluster.get("ps", [])
     if not workers:
-        raise ValueError("TF_CONFIG cluster has ps and neither chief nor worker; expected at least one of them.")
+        raise RoleError("TF_CONFIG cluster has ps and neither chief nor worker; expected at least one of them.")
     if len(workers) > 1 or ps:
         check_addresses({f"TF_CONFIG cluster.{name}": hosts for name, hosts in cluster.items() if name != "evaluator"})
     place = index + len(chief) if job == "worker" else index
@@ -60,24 +60,22 @@ def _read(text: str) -> tuple[dict[str, list[str]], Any]:
     try:
         config = json.loads(text)
     except ValueError as error:
-        raise ValueError(
-            f"TF_CONFIG={text!r:.200} is not JSON ({error}); expected something like {_EXAMPLE}."
-        ) from None
+        raise RoleError(f"TF_CONFIG={text!r:.200} is not JSON ({error}); expected something like {_EXAMPLE}.") from None
     if not isinstance(config, dict):
-        raise ValueError(f"TF_CONFIG={text!r:.200}: expected an object like {_EXAMPLE}.")
+        raise RoleError(f"TF_CONFIG={text!r:.200}: expected an object like {_EXAMPLE}.")
     cluster = config.get("cluster") or {}
     if not isinstance(cluster, dict):
-        raise ValueError(
+        raise RoleError(
             f"TF_CONFIG cluster={cluster!r:.200}: expected an object with a list of host:port for each job."
         )
     for job, hosts in cluster.items():
         if job not in _JOBS:
-            raise ValueError(f"TF_CONFIG cluster.{job}: expected one of {', '.join(_JOBS)}.")
+            raise RoleError(f"TF_CONFIG cluster.{job}: expected one of {', '.join(_JOBS)}.")
         if not isinstance(hosts, list) or not all(isinstance(host, str) for host in hosts):
-            raise ValueError(f"TF_CONFIG cluster.{job}={hosts!r:.200}: expected a list of all its host:port.")
+            raise RoleError(f"TF_CONFIG cluster.{job}={hosts!r:.200}: expected a list of all its host:port.")
     chiefs = [*cluster.get("chief", []), *cluster.get("master", [])]
     if len(chiefs) > 1:
-        raise ValueError(
+        raise RoleError(
             f"TF_CONFIG cluster has the chiefs {','.join(chiefs)} (chief and master are one job); expected one."
         )
     return {job: hosts for job, hosts in cluster.items() if hosts}, config.get("task")
@@ -85,14 +83,14 @@ def _read(text: str) -> tuple[dict[str, list[str]], Any]:
 
 def _read_task(task: Any) -> tuple[str, int]:
     if not isinstance(task, dict) or not task:
-        raise ValueError(
+        raise RoleError(
             f'TF_CONFIG has a cluster and task={task!r}; expected a task such as {{"type": "worker", "index": 0}}.'
         )
     job, index = task.get("type"), task.get("index", 0 if task.get("type") in ("chief", "master") else None)
     if job not in _JOBS:
-        raise ValueError(f"TF_CONFIG task.type={job!r}: expected one of {', '.join(_JOBS)}.")
+        raise RoleError(f"TF_CONFIG task.type={job!r}: expected one of {', '.join(_JOBS)}.")
     if isinstance(index, str) and index.isascii() and index.isdigit():
         index = int(index)
     if isinstance(index, bool) or not isinstance(index, int) or index < 0:
-        raise ValueError(f"TF_CONFIG task.index={index!r}: expected the number of this process in its job, from 0.")
+        raise RoleError(f"TF_CONFIG task.index={index!r}: expected the number of this process in its job, from 0.")
     return job, index
