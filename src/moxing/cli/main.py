@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from moxing._version import __version__
-from moxing.cli import checkpoint, data, demo, enable, run, zoo
+from moxing.cli import checkpoint, data, demo, enable, lr, run, zoo
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     data.add_commands(commands)
     checkpoint.add_commands(commands)
     zoo.add_commands(commands)
+    lr.add_commands(commands)
     version = commands.add_parser("version", help="print the versions of MoXing, TensorFlow and Python")
     version.set_defaults(function=_version)
     return parser

@@ -1,15 +1,14 @@
-"""Learning rates that follow the epoch."""
+"""Learning rates that follow the epoch or the step."""
 
 from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-_FORM = 'expected "EPOCH:RATE,EPOCH:RATE,...", where RATE is a number, a->b (linear) or a=>b (exponential)'
+from moxing.framework.util.lr_strategy import check_counts, parse_stages, rate_at
 
 
 def piecewise_lr(lr_strategy: str | float, num_samples: int, global_batch_size: int) -> tf.Tensor:
@@ -18,6 +17,7 @@ def piecewise_lr(lr_strategy: str | float, num_samples: int, global_batch_size: 
     `"10:0.1,20:0.01"` is 0.1 until epoch 10, then 0.01. `"5:0.1->0.4,90:0.4=>0.001"` rises linearly from 0.1 to 0.4
     in the first five epochs and falls exponentially to 0.001 until epoch 90. After the last stage its end value
     persists. A number alone is a constant rate. The epoch is `global_step * global_batch_size / num_samples`.
+    `moxing lr` draws the curve.
 
     Args:
       lr_strategy: the stages.
@@ -34,76 +34,167 @@ def piecewise_lr(lr_strategy: str | float, num_samples: int, global_batch_size: 
       ...     float(session.run(rate))
       0.5
     """
-    stages = _parse(lr_strategy)
-    for argument, value in (("num_samples", num_samples), ("global_batch_size", global_batch_size)):
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value < math.inf:
-            raise ValueError(f"piecewise_lr({argument}={value!r}): expected a positive number.")
-    # float64: the step at which a stage ends is then exact, whatever the number of steps.
+    stages = parse_stages(lr_strategy)
+    check_counts(num_samples, global_batch_size)
     step = tf.cast(tf.train.get_or_create_global_step(), tf.float64)
-    epoch = step * float(global_batch_size) / float(num_samples)
-    rate = tf.constant(stages[-1].last, tf.float64)
-    for stage in reversed(stages):
-        rate = tf.where(epoch < stage.end, stage.rate(epoch), rate)
+    rate = rate_at(stages, step, num_samples, global_batch_size, tf)
     return tf.cast(rate, tf.float32, name="learning_rate")
 
 
-@dataclass(frozen=True)
-class _Stage:
-    """The rate between two epochs, from `first` to `last`."""
+def linear_cosine_decay(
+    max_lr: float,
+    min_lr: float,
+    global_step: Any,
+    max_step: int,
+    warmup_ratio: float = 0.1,
+    decay_end_ratio: float = 1.0,
+) -> tf.Tensor:
+    """A warm-up, then a cosine that is also pulled down by a straight line.
 
-    begin: float
-    end: float
-    first: float
-    last: float
-    exponential: bool
+    From step 0 to `warmup_ratio * max_step` the rate rises linearly from `min_lr` to `max_lr`. From there to
+    `decay_end_ratio * max_step`, with p going from 0 to 1, it is
+    `min_lr + (max_lr - min_lr) * (1 - p) * (1 + cos(pi * p)) / 2`, and then it stays at `min_lr`. (The shape is that of
+    Bello et al., Neural optimizer search, 2017; the original's own formula was never published.)
 
-    def rate(self, epoch: tf.Tensor) -> tf.Tensor:
-        # Outside the stage the value is thrown away, but must not overflow.
-        progress = tf.clip_by_value((epoch - self.begin) / (self.end - self.begin), 0.0, 1.0)
-        if self.exponential:
-            return self.first * tf.pow(tf.constant(self.last / self.first, tf.float64), progress)
-        return self.first + (self.last - self.first) * progress
+    Args:
+      max_lr: the highest rate.
+      min_lr: the first and the last rate.
+      global_step: the step: a variable, a tensor or a number. None: that of the graph.
+      max_step: the last step of the training.
+      warmup_ratio: which part of the training is the warm-up.
+      decay_end_ratio: after which part of the training the rate has come down.
 
-
-def _parse(lr_strategy: Any) -> list[_Stage]:
-    text = str(lr_strategy).strip()
-    if ":" not in text and "," not in text:
-        rate = _number(text, text)
-        return [_Stage(0.0, math.inf, rate, rate, exponential=False)]
-    stages: list[_Stage] = []
-    for piece in text.split(","):
-        epoch, colon, rates = piece.partition(":")
-        if not colon:
-            raise _malformed(piece, _FORM)
-        begin = stages[-1].end if stages else 0.0
-        end = _number(epoch, piece)
-        if end <= begin:
-            raise _malformed(piece, f"epochs must rise, and this stage would begin at epoch {begin:g}")
-        stages.append(_Stage(begin, end, *_rates(rates, piece)))
-    return stages
+    Example:
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     [round(float(session.run(linear_cosine_decay(1.0, 0.0, step, 100))), 3) for step in (0, 10, 55, 100)]
+      [0.0, 1.0, 0.25, 0.0]
+    """
+    call = _Call("linear_cosine_decay", max_lr, min_lr, max_step, warmup_ratio, decay_end_ratio)
+    return call.rate(global_step, lambda left: left * _half_cosine(left))
 
 
-def _rates(text: str, piece: str) -> tuple[float, float, bool]:
-    """First and last rate of a stage, and whether the way between them is exponential."""
-    arrow = next((arrow for arrow in ("->", "=>") if arrow in text), None)
-    if arrow is None:
-        rate = _number(text, piece)
-        return rate, rate, False
-    first, last = (_number(part, piece) for part in text.split(arrow, 1))
-    if arrow == "=>" and not (first > 0.0 and last > 0.0):
-        raise _malformed(piece, "an exponential stage needs rates above 0")
-    return first, last, arrow == "=>"
+def polynomial_decay(
+    max_lr: float,
+    min_lr: float,
+    global_step: Any,
+    max_step: int,
+    warmup_ratio: float = 0.1,
+    decay_end_ratio: float = 1.0,
+    power: float = 2.0,
+) -> tf.Tensor:
+    """A warm-up, then a polynomial: `min_lr + (max_lr - min_lr) * (1 - p) ** power`.
+
+    The arguments are those of `linear_cosine_decay`, and `power`: 2, as large batches with LARS are trained, unless it
+    is given; 1 is a straight line.
+
+    Example:
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     [round(float(session.run(polynomial_decay(1.0, 0.0, step, 100))), 3) for step in (0, 10, 55, 100)]
+      [0.0, 1.0, 0.25, 0.0]
+    """
+    _check_positive("polynomial_decay", "power", power)
+    call = _Call("polynomial_decay", max_lr, min_lr, max_step, warmup_ratio, decay_end_ratio)
+    return call.rate(global_step, lambda left: left**power)
 
 
-def _number(text: str, piece: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise _malformed(piece, _FORM) from None
-    if not 0.0 <= number < math.inf:
-        raise _malformed(piece, "numbers must be finite and not negative")
-    return number
+def cosine_with_warmup(
+    max_lr: float, min_lr: float, global_step: Any, max_step: int, warmup_ratio: float = 0.1
+) -> tf.Tensor:
+    """A linear warm-up from `min_lr` to `max_lr`, then half a cosine down to `min_lr` at `max_step`.
+
+    The arguments are those of `linear_cosine_decay`. After Loshchilov, Hutter, SGDR, 2016, without restarts.
+
+    Example:
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     [round(float(session.run(cosine_with_warmup(1.0, 0.0, step, 100))), 3) for step in (0, 10, 55, 100)]
+      [0.0, 1.0, 0.5, 0.0]
+    """
+    return _Call("cosine_with_warmup", max_lr, min_lr, max_step, warmup_ratio, 1.0).rate(global_step, _half_cosine)
 
 
-def _malformed(piece: str, reason: str) -> ValueError:
-    return ValueError(f"piecewise_lr(lr_strategy=...): wrong piece {piece!r}: {reason}.")
+def one_cycle(
+    max_lr: float,
+    global_step: Any,
+    max_step: int,
+    warmup_ratio: float = 0.3,
+    start_divisor: float = 25.0,
+    end_divisor: float = 1e4,
+) -> tf.Tensor:
+    """Half a cosine up and half a cosine down, to far below where it began.
+
+    After Smith, Topin, Super-convergence, 2017, with the cosine that people use today. The rate begins at
+    `max_lr / start_divisor`, is `max_lr` at `warmup_ratio * max_step`, and ends at `max_step` with the first rate
+    divided by `end_divisor`.
+
+    Args:
+      max_lr: the highest rate.
+      global_step: the step: a variable, a tensor or a number. None: that of the graph.
+      max_step: the last step of the training.
+      warmup_ratio: which part of the training the way up is.
+      start_divisor: what the highest rate is of the first.
+      end_divisor: what the first rate is of the last.
+
+    Example:
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     [round(float(session.run(one_cycle(1.0, step, 100))), 3) for step in (0, 15, 30, 65, 100)]
+      [0.04, 0.52, 1.0, 0.5, 0.0]
+    """
+    for argument, value in (("start_divisor", start_divisor), ("end_divisor", end_divisor)):
+        _check_positive("one_cycle", argument, value)
+    start = max_lr / start_divisor
+    call = _Call("one_cycle", max_lr, start / end_divisor, max_step, warmup_ratio, 1.0)
+    return call.rate(global_step, _half_cosine, start, _half_cosine)
+
+
+class _Call:
+    """The arguments of a schedule with a way up and a way down, checked; and its rate."""
+
+    def __init__(
+        self, function: str, max_lr: float, min_lr: float, max_step: int, warmup_ratio: float, decay_end_ratio: float
+    ) -> None:
+        for argument, value in (("max_lr", max_lr), ("max_step", max_step)):
+            _check_positive(function, argument, value)
+        if not _is_number(min_lr) or not 0 <= min_lr <= max_lr:
+            raise ValueError(f"{function}(min_lr={min_lr!r}): expected a number from 0 to max_lr={max_lr!r}.")
+        if not _is_number(warmup_ratio) or not 0 <= warmup_ratio < 1:
+            raise ValueError(f"{function}(warmup_ratio={warmup_ratio!r}): expected a number from 0 to below 1.")
+        if not _is_number(decay_end_ratio) or not warmup_ratio < decay_end_ratio <= 1:
+            raise ValueError(
+                f"{function}(decay_end_ratio={decay_end_ratio!r}): expected a number above "
+                f"warmup_ratio={warmup_ratio!r}, up to 1."
+            )
+        self._max, self._min = float(max_lr), float(min_lr)
+        self._top, self._end = warmup_ratio * max_step, decay_end_ratio * max_step
+
+    def rate(self, global_step: Any, down: Any, start: float | None = None, up: Any = lambda done: done) -> tf.Tensor:
+        """The rate.
+
+        Args:
+          global_step: the step.
+          down: what is left of the highest rate, by the part of the way down that is left.
+          start: the first rate, where it is not the last one.
+          up: the same for the way up, by the part that is done.
+        """
+        first = self._min if start is None else start
+        step = tf.train.get_or_create_global_step() if global_step is None else global_step
+        step = tf.cast(step, tf.float64)
+        # A way up of no steps is over at once, and its value is thrown away.
+        done = tf.clip_by_value(step / max(self._top, 1e-9), 0.0, 1.0)
+        left = tf.clip_by_value((self._end - step) / (self._end - self._top), 0.0, 1.0)
+        rising = first + (self._max - first) * up(done)
+        falling = self._min + (self._max - self._min) * down(left)
+        return tf.cast(tf.where(step < self._top, rising, falling), tf.float32, name="learning_rate")
+
+
+def _half_cosine(left: tf.Tensor) -> tf.Tensor:
+    """0 for 0, 1 for 1, level at both."""
+    return (1.0 - tf.cos(math.pi * left)) / 2.0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def _check_positive(function: str, argument: str, value: Any) -> None:
+    if not _is_number(value) or not 0 < value < math.inf:
+        raise ValueError(f"{function}({argument}={value!r}): expected a positive number.")

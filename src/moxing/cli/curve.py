@@ -1,0 +1,123 @@
+"""A curve in the terminal and as a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+#: Bits of the dots of a Braille sign, by column and row.
+_DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
+_BLANK_BRAILLE = 0x2800
+
+
+def text_curve(values: Callable[[int], Sequence[float]], width: int, height: int, braille: bool) -> list[str]:
+    """The lines of a curve with the numbers of its axis on the left.
+
+    Args:
+      values: gives so many values, evenly spread over the curve.
+      width: signs in a line, those of the axis included.
+      height: lines.
+      braille: draw with Braille signs, each of which has eight dots; else with asterisks.
+
+    Example:
+      >>> for line in text_curve(lambda count: [index / (count - 1) for index in range(count)], 16, 3, braille=False):
+      ...     print(line)
+        1 |        ***
+      0.5 |   *****
+        0 |***
+      >>> text_curve(lambda count: [0.5] * count, 10, 1, braille=True)
+      ['0.5 ┤⣀⣀⣀⣀⣀']
+    """
+    across, down = (2, 4) if braille else (1, 1)
+    probe = values(256)
+    low, high = _span(min(probe), max(probe))
+    labels = _labels(low, high, height)
+    margin = max(len(label) for label in labels)
+    columns = max(width - margin - 2, 8)
+    dots = height * down
+    cells = [[0] * columns for _ in range(height)]
+    before: int | None = None
+    for place, value in enumerate(values(columns * across)):
+        row = dots - 1 if high == low else round((high - value) / (high - low) * (dots - 1))
+        # A jump is a line, not a gap.
+        for step in range(min(row, row if before is None else before), max(row, row if before is None else before) + 1):
+            if step != before or step == row:
+                cells[step // down][place // across] |= _DOTS[place % across][step % down]
+        before = row
+    sign = (
+        (lambda bits: chr(_BLANK_BRAILLE + bits) if bits else " ") if braille else (lambda bits: "*" if bits else " ")
+    )
+    axis = "┤" if braille else "|"
+    return [
+        f"{label.rjust(margin)} {axis}{''.join(map(sign, row))}".rstrip()
+        for label, row in zip(labels, cells, strict=True)
+    ]
+
+
+def save_png(
+    path: str, values: Callable[[int], Sequence[float]], last: str, title: str, size: tuple[int, int] = (900, 480)
+) -> None:
+    """Writes the curve as a PNG picture.
+
+    Args:
+      path: of the file.
+      values: gives so many values, evenly spread over the curve.
+      last: what stands at the right end of the lower axis.
+      title: what stands above.
+      size: width and height in pixels.
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    # Drawn twice as large and scaled down, so that slanting lines are smooth.
+    scale = 2
+    width, height = size
+    left, top, right, bottom = 80, 44, width - 24, height - 44
+    picture = Image.new("RGB", (width * scale, height * scale), "white")
+    draw = ImageDraw.Draw(picture)
+    font = ImageFont.load_default(13 * scale)
+
+    def write(x: float, y: float, text: str, anchor: str) -> None:
+        draw.text((x * scale, y * scale), text, fill="#404040", font=font, anchor=anchor)
+
+    points = values((right - left) * scale)
+    low, high = _span(min(points), max(points))
+    lines = 5
+    for label, row in zip(_labels(low, high, lines), range(lines), strict=True):
+        y = top + (bottom - top) * row / (lines - 1)
+        draw.line([(left * scale, y * scale), (right * scale, y * scale)], fill="#e0e0e0", width=scale)
+        write(left - 8, y, label, "rm")
+    write(left, bottom + 10, "0", "mt")
+    write(right, bottom + 10, last, "rt")
+    write(left, top - 14, title, "ls")
+
+    def y_of(value: float) -> float:
+        share = 1.0 if high == low else (high - value) / (high - low)
+        return (top + (bottom - top) * share) * scale
+
+    draw.line(
+        [(left * scale + place, y_of(value)) for place, value in enumerate(points)],
+        fill="#1f6fb4",
+        width=2 * scale,
+        joint="curve",
+    )
+    picture.resize(size, Image.Resampling.LANCZOS).save(path, format="PNG")
+
+
+def _span(low: float, high: float) -> tuple[float, float]:
+    """What the axis shows: from 0 where the values come near it, so that a rate is not drawn larger than it is."""
+    if low == high:
+        return low, high
+    return (0.0 if 0 <= low < high / 2 else low), high
+
+
+def _labels(low: float, high: float, count: int) -> list[str]:
+    """The numbers of the axis from above, of as few digits as tell them apart."""
+    if low == high or count == 1:
+        return [f"{high:.4g}"] + [""] * (count - 1) if low != high else [""] * (count - 1) + [f"{high:.4g}"]
+    numbers = [high - (high - low) * row / (count - 1) for row in range(count)]
+    digits = next((digits for digits in range(2, 8) if len({_short(number, digits) for number in numbers}) == count), 8)
+    return [_short(number, digits) for number in numbers]
+
+
+def _short(number: float, digits: int) -> str:
+    return "0" if math.isclose(number, 0.0, abs_tol=1e-15) else f"{number:.{digits}g}"
