@@ -25,8 +25,8 @@ def text_curve(values: Callable[[int], Sequence[float]], width: int, height: int
         1 |        ***
       0.5 |   *****
         0 |***
-      >>> text_curve(lambda count: [0.5] * count, 10, 1, braille=True)
-      ['0.5 ┤⣀⣀⣀⣀⣀']
+      >>> text_curve(lambda count: [0.5] * count, 13, 1, braille=True)
+      ['0.5 ┤⣀⣀⣀⣀⣀⣀⣀⣀']
     """
     across, down = (2, 4) if braille else (1, 1)
     probe = values(256)
