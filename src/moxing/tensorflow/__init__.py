@@ -38,7 +38,7 @@ from moxing.tensorflow.executor import (
     var_scope,
 )
 from moxing.tensorflow.nets import NetworkKeys, get_model_fn, get_model_meta
-from moxing.tensorflow.optimizer import OptimizerKeys, get_optimizer_fn
+from moxing.tensorflow.optimizer import OptimizerKeys, get_optimizer_fn, get_optimizer_wrapper_fn
 from moxing.tensorflow.preprocessing import PreprocessingKeys, get_data_augmentation_fn
 
 _start_up.announce(__version__)
@@ -71,6 +71,7 @@ __all__ = [
     "get_model_fn",
     "get_model_meta",
     "get_optimizer_fn",
+    "get_optimizer_wrapper_fn",
     "get_tfrecord",
     "run",
     "set_flag",
@@ -79,7 +80,6 @@ __all__ = [
 
 #: Names of the original that this version does not have, by the part they belong to.
 _NOT_YET = {
-    "optimizer wrappers": ("get_optimizer_wrapper_fn",),
     "evaluation inside training": ("LogEvaluationMetricHook", "EarlyStoppingHook", "PlateauLREarlyStoppingHook"),
     "hyper-parameter search": ("auto",),
     "object stores": ("cache",),

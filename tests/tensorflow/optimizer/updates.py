@@ -66,6 +66,11 @@ class Trained:
     def values(self):
         return self.session.run(self._values)
 
+    def state(self):
+        """The values of the optimizer's variables by name."""
+        with self.graph.as_default():
+            return self.session.run({variable.op.name: variable for variable in self.optimizer.variables()})
+
     def save(self, directory):
         """Writes a checkpoint and returns its path."""
         with self.graph.as_default():
