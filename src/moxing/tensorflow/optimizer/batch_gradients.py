@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.optimizer.simple_sync_optimizer import SimpleSyncOptimizer
+from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.workers import num_workers, task_device, task_index
 from moxing.tensorflow.optimizer.wrapper import OWN_VARIABLES, GradientPairs, OptimizerWrapper, when
 
@@ -32,7 +33,8 @@ class BatchGradientsOptimizer(OptimizerWrapper):
 
     In a cluster with `--sync_replicas=False` every worker adds up its own gradients in its own memory, and a
     micro-step sends nothing. These sums are in no checkpoint. With `sync_on_apply` the workers wait for each other when
-    they apply, and the mean of all is applied once; without it each applies its own.
+    they apply, and the mean of all is applied once; without it each applies its own. A worker that ends then ends the
+    data for the others too, and what is left over is dropped, for the others may have nothing to add to it.
 
     Args:
       optimizer: what is wrapped.
@@ -62,7 +64,8 @@ class BatchGradientsOptimizer(OptimizerWrapper):
         if not isinstance(sync_on_apply, bool):
             raise ValueError(f"batch_gradients(sync_on_apply={sync_on_apply!r}): expected True or False.")
         self._apart: bool = not FLAGS.get("sync_replicas") and num_workers() > 1
-        if self._apart and sync_on_apply:
+        self._together: bool = self._apart and sync_on_apply
+        if self._together:
             optimizer = SimpleSyncOptimizer(optimizer, num_workers(), task_index())
         super().__init__(optimizer, name)
         self._num_batches: int = int(num_batches)
@@ -73,6 +76,8 @@ class BatchGradientsOptimizer(OptimizerWrapper):
         """Applies the mean of what is left over, if there is anything."""
         if not self._sums:
             raise RuntimeError(f"{self.get_name()}: flush_op comes after apply_gradients.")
+        if self._together:
+            return super().flush_op()
         with tf.name_scope(f"{self.get_name()}/flush"):
             flushed = when(self._count.read_value() > 0, self._apply_mean)
             with tf.control_dependencies([flushed]):
@@ -111,7 +116,7 @@ class BatchGradientsOptimizer(OptimizerWrapper):
         for gradient, variable in pairs:
             total, sparse = self._sum_of(variable), isinstance(gradient, tf.IndexedSlices)
             self._sums.append((total, variable, sparse))
-            with tf.colocate_with(total):
+            with beside(total):
                 if sparse:
                     added.append(tf.scatter_add(total, gradient.indices, gradient.values).op)
                 else:
@@ -132,7 +137,7 @@ class BatchGradientsOptimizer(OptimizerWrapper):
 
 
 def _mean(total: tf.Variable, count: tf.Tensor, sparse: bool) -> Any:
-    with tf.colocate_with(total):
+    with beside(total):
         mean = total.read_value() / tf.cast(count, total.dtype)
         if not sparse:
             return mean

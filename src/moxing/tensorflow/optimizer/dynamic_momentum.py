@@ -10,6 +10,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.optimizer.lars import adapts, lars_gradients
+from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.wrapper import GradientPairs
 
 #: The trust ratio of `use_lars`.
@@ -110,7 +111,7 @@ class DyMomentumOptimizer(tf.train.MomentumOptimizer):
     def _decayed(self, gradient: Any, variable: tf.Variable) -> Any:
         if not adapts(variable):
             return gradient
-        with tf.colocate_with(variable):
+        with beside(variable):
             decay = self._weight_decay * variable.read_value()
             if isinstance(gradient, tf.IndexedSlices):
                 return tf.tensor_scatter_nd_add(decay, tf.expand_dims(gradient.indices, -1), gradient.values)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.optimizer.lookahead import copied_at_first
+from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.wrapper import OWN_VARIABLES, GradientPairs, OptimizerWrapper
 from moxing.tf1.variables import saved_name
 
@@ -76,7 +77,7 @@ class EmaOptimizer(OptimizerWrapper):
             rest = self._rest()
             moved = []
             for average, variable in slots:
-                with tf.colocate_with(variable):
+                with beside(variable):
                     step = (average.read_value() - variable.read_value()) * tf.cast(rest, variable.dtype.base_dtype)
                     moved.append(average.assign_sub(step, read_value=False))
         with tf.control_dependencies(moved):

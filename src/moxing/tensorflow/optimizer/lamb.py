@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.optimizer.moments import MomentsOptimizer
-from moxing.tensorflow.optimizer.norms import whole_norms
+from moxing.tensorflow.optimizer.whole_variables import beside, whole_norms
 
 
 class LambOptimizer(MomentsOptimizer):
@@ -80,7 +80,7 @@ class LambOptimizer(MomentsOptimizer):
             ratio = tf.ones_like(length)
             if not self._excluded(variable):
                 ratio = tf.where((length > 0) & (step > 0), tf.math.divide_no_nan(length, step), ratio)
-            with tf.colocate_with(variable):
+            with beside(variable):
                 rate = tf.cast(tf.cast(self._rate_tensor, ratio.dtype) * ratio, update.dtype)
                 moved.append(tf.assign_sub(variable, rate * update, use_locking=self._use_locking).op)
         return super()._finish([*update_ops, *moved], name_scope)

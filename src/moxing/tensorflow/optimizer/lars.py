@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.optimizer.norms import whole_norms
+from moxing.tensorflow.optimizer.whole_variables import beside, whole_norms
 from moxing.tensorflow.optimizer.wrapper import GradientPairs, OptimizerWrapper
 from moxing.tf1.variables import saved_name, saved_shape
 
@@ -95,7 +95,7 @@ def lars_gradients(pairs: Sequence[tuple[Any, tf.Variable]], ratio: float, weigh
         local = tf.where(
             (of_weights > 0) & (below > 0), ratio * tf.math.divide_no_nan(of_weights, below), tf.ones_like(below)
         )
-        with tf.colocate_with(variable):
+        with beside(variable):
             if isinstance(gradient, tf.IndexedSlices):
                 values = gradient.values * tf.cast(local, gradient.values.dtype)
                 scaled[variable.ref()] = tf.IndexedSlices(values, gradient.indices, gradient.dense_shape)

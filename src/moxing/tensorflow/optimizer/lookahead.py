@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.wrapper import GradientPairs, OptimizerWrapper, when
 
 
@@ -56,7 +57,7 @@ class LookaheadOptimizer(OptimizerWrapper):
         def follow() -> tf.Operation:
             moved = []
             for slow, variable in slots:
-                with tf.colocate_with(variable):
+                with beside(variable):
                     new = tf.assign_add(slow, self._alpha * (variable.read_value() - slow.read_value()))
                     moved.append(variable.assign(new, read_value=False))
             return tf.group(*moved)

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tf1.variables import saved_name
 
 
@@ -86,7 +87,7 @@ class MomentsOptimizer(tf.train.Optimizer):
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> tf.Operation:
         step = self._step()
-        with tf.control_dependencies(update_ops), tf.colocate_with(step):
+        with tf.control_dependencies(update_ops), beside(step):
             return tf.group(*update_ops, tf.assign_add(step, 1), name=name_scope)
 
     def _moments(self, gradient: tf.Tensor, variable: tf.Variable) -> tuple[tf.Tensor, tf.Tensor]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import numbers
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.optimizer.wrapper import GradientPairs, OptimizerWrapper
+from moxing.tensorflow.optimizer.whole_variables import beside
+from moxing.tensorflow.optimizer.wrapper import GradientPairs, OptimizerWrapper, branch
 
 #: A gradient never counts as too old: no worker can be ahead of another.
 _NEVER_OLD = tf.int64.max
@@ -63,57 +65,98 @@ class SimpleSyncOptimizer(OptimizerWrapper):
         self._workers, self._index = int(num_workers), int(task_index)
         self._shared = f"moxing/simple_sync/{next(self._numbers)}"
         self._queues: list[tf.FIFOQueue] = []
+        self._variables: list[tf.Variable] = []
+
+    def apply_gradients(
+        self, grads_and_vars: Any, global_step: tf.Variable | None = None, name: str | None = None
+    ) -> tf.Operation:
+        """One step of all workers. Worker 0 counts it, before the others go on: they look whether it was the last."""
+        self._global_step = global_step
+        return super().apply_gradients(grads_and_vars, None, name)
 
     def flush_op(self) -> tf.Operation:
-        """Ends the data for all workers, and applies what optimizers inside have left over."""
+        """Ends the data for all workers, since this one has none any more."""
         if not self._queues:
             raise RuntimeError(f"{self.get_name()}: flush_op comes after apply_gradients.")
-        closed = [queue.close(cancel_pending_enqueues=True) for queue in self._queues]
-        with tf.control_dependencies(closed):
-            return super().flush_op()
+        if self._index == 0:
+            return self._end()
+        # Worker 0 waits for gradients. The others wait for worker 0.
+        return tf.group(*[meeting.send(meeting.zeros()) for meeting in self._meetings()])
 
     def _apply(self, pairs: GradientPairs) -> tf.Operation:
-        with tf.init_scope(), tf.device(_device_of(pairs[0][1])):
+        self._variables = [variable for _, variable in pairs]
+        with tf.init_scope(), beside(self._variables[0]):
             self._queues = [
                 tf.FIFOQueue(-1, [tf.int64], [[]], shared_name=f"{self._shared}/tokens/{worker}", name="tokens")
                 for worker in range(self._workers)
             ]
-        meetings = [_Meeting(gradient, variable, f"{self._shared}/{place}") for place, (gradient, variable) in
-                    enumerate(pairs)]  # fmt: skip
-        sent = [meeting.send() for meeting in meetings]
+        weights, *meetings = self._meetings()
+        sent = [weights.send(tf.ones([]))]
+        # An accumulator for sparse gradients that can stand in a loop does not exist.
+        sent += [
+            meeting.send(tf.convert_to_tensor(gradient)) for meeting, (gradient, _) in zip(meetings, pairs, strict=True)
+        ]
         if self._index == 0:
-            means = [(meeting.mean(self._workers), meeting.variable) for meeting in meetings]
-            applied = self._optimizer.apply_gradients(means)
-            with tf.control_dependencies([applied]):
-                sent += [queue.enqueue(tf.zeros([], tf.int64)) for queue in self._queues]
+            present = weights.mean(self._workers)
+            means = [meeting.mean(self._workers) for meeting in meetings]
+            sent.append(self._lead(present, means))
         with tf.control_dependencies(sent):
+            # From a closed queue this is the end of the data.
             return self._queues[self._index].dequeue(name="token").op
+
+    def _lead(self, present: tf.Tensor, means: Sequence[tf.Tensor]) -> tf.Operation:
+        """What worker 0 does when all gradients are there."""
+
+        def go_on() -> tf.Tensor:
+            pairs = list(zip(means, self._variables, strict=True))
+            applied = self._optimizer.apply_gradients(pairs, global_step=self._global_step)
+            with tf.control_dependencies([applied]):
+                tokens = [queue.enqueue(tf.zeros([], tf.int64)) for queue in self._queues]
+            with tf.control_dependencies(tokens):
+                return tf.constant(True)
+
+        def end() -> tf.Tensor:
+            with tf.control_dependencies([self._end()]):
+                return tf.constant(False)
+
+        return branch(present >= 1, go_on, end)
+
+    def _end(self) -> tf.Operation:
+        return tf.group(*[queue.close() for queue in self._queues])
+
+    def _meetings(self) -> list[_Meeting]:
+        """Where the weights of the workers meet, then their gradients."""
+        first = self._variables[0]
+        return [
+            _Meeting(first, tf.float32, [], f"{self._shared}/weight"),
+            *(
+                _Meeting(variable, variable.dtype.base_dtype, variable.shape, f"{self._shared}/{place}")
+                for place, variable in enumerate(self._variables)
+            ),
+        ]
 
 
 class _Meeting:
-    """Where the workers' gradients of one variable meet: beside it."""
+    """Where tensors of all workers meet, beside a variable."""
 
-    def __init__(self, gradient: Any, variable: tf.Variable, name: str) -> None:
-        # An accumulator for sparse gradients that can stand in a loop does not exist.
-        self._gradient = tf.convert_to_tensor(gradient)
-        self.variable = variable
-        with tf.device(_device_of(variable)):
+    def __init__(self, variable: tf.Variable, dtype: tf.DType, shape: Any, name: str) -> None:
+        self._dtype, self._shape = dtype, shape
+        with beside(variable):
             self._accumulator = tf.raw_ops.ResourceConditionalAccumulator(
-                dtype=self._gradient.dtype, shape=variable.shape, shared_name=name, reduction_type="MEAN"
+                dtype=dtype, shape=shape, shared_name=name, reduction_type="MEAN"
             )
 
-    def send(self) -> tf.Operation:
+    def zeros(self) -> tf.Tensor:
+        return tf.zeros(self._shape, self._dtype)
+
+    def send(self, tensor: tf.Tensor) -> tf.Operation:
         return tf.raw_ops.ResourceAccumulatorApplyGradient(
-            handle=self._accumulator, local_step=tf.constant(_NEVER_OLD, tf.int64), gradient=self._gradient
+            handle=self._accumulator, local_step=tf.constant(_NEVER_OLD, tf.int64), gradient=tensor
         )
 
     def mean(self, workers: int) -> tf.Tensor:
         taken = tf.raw_ops.ResourceAccumulatorTakeGradient(
-            handle=self._accumulator, num_required=workers, dtype=self._gradient.dtype
+            handle=self._accumulator, num_required=workers, dtype=self._dtype
         )
-        taken.set_shape(self.variable.shape)
+        taken.set_shape(self._shape)
         return taken
-
-
-def _device_of(variable: tf.Variable) -> str | None:
-    return variable.device or None

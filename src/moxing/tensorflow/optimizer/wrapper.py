@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.optimizer.whole_variables import beside
 
 #: Begin of the names of variables that belong to a wrapper as a whole, not to one of the model's.
 OWN_VARIABLES = "moxing/optimizer/"
@@ -56,7 +58,7 @@ class OptimizerWrapper(tf.train.Optimizer):
             done = self._apply(pairs)
             if global_step is None:
                 return done
-            with tf.control_dependencies([done]), tf.colocate_with(global_step):
+            with tf.control_dependencies([done]), beside(global_step):
                 return global_step.assign_add(tf.ones([], global_step.dtype.base_dtype), read_value=False)
 
     def flush_op(self) -> tf.Operation:
@@ -107,15 +109,20 @@ def flush_op(optimizers: Sequence[Any]) -> tf.Operation:
     return tf.group(*[optimizer.flush_op() for optimizer in optimizers if isinstance(optimizer, OptimizerWrapper)])
 
 
-def when(condition: tf.Tensor, build: Any) -> tf.Operation:
+def when(condition: tf.Tensor, build: Callable[[], tf.Operation]) -> tf.Operation:
     """The operation that `build` makes, under a condition; what it does not need is not computed."""
 
     def done() -> tf.Tensor:
         with tf.control_dependencies([build()]):
             return tf.constant(True)
 
+    return branch(condition, done, lambda: tf.constant(False))
+
+
+def branch(condition: tf.Tensor, one: Callable[[], tf.Tensor], other: Callable[[], tf.Tensor]) -> tf.Operation:
+    """`tf.cond` with optimizers inside."""
     graph = tf.get_default_graph()
-    result = tf.cond(condition, done, lambda: tf.constant(False))
+    result = tf.cond(condition, one, other)
     # TensorFlow's optimizers note their operations there; those of a branch are not of this graph.
     noted = tf.get_collection_ref(tf.GraphKeys.TRAIN_OP)
     noted[:] = [operation for operation in noted if operation.graph is graph]

@@ -1,13 +1,19 @@
-"""Norms of variables and gradients, also where a variable is spread over several parameter servers."""
+"""Variables that may be spread over several parameter servers: their norms, and what is done beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from moxing.tf1.variables import saved_name
+
+
+def beside(variable: tf.Variable) -> AbstractContextManager[Any]:
+    """Inside, operations go to the device of a variable, where it has been given one."""
+    return tf.device(variable.device) if variable.device else nullcontext()
 
 
 def whole_norms(tensors: Sequence[Any], variables: Sequence[tf.Variable]) -> list[tf.Tensor]:
@@ -32,7 +38,7 @@ def whole_norms(tensors: Sequence[Any], variables: Sequence[tf.Variable]) -> lis
     names = [saved_name(variable) for variable in variables]
     for tensor, variable, name in zip(tensors, variables, names, strict=True):
         # Where the variable is: a number travels, not the values.
-        with tf.colocate_with(variable):
+        with beside(variable):
             values = (
                 summed_rows(tensor).values if isinstance(tensor, tf.IndexedSlices) else tf.convert_to_tensor(tensor)
             )
