@@ -290,14 +290,43 @@ def test_flush_comes_after_apply():
         wrapped("batch_gradients", num_batches=2)().flush_op()
 
 
-@pytest.mark.parametrize(("sync", "hosts", "warns"), [(True, "a:1,b:1", 1), (False, "a:1,b:1", 0), (True, "", 0)])
-def test_the_warning_of_the_manual(sync, hosts, warns, caplog):
+@pytest.mark.parametrize(
+    ("sync", "job", "warns"), [(True, "/job:worker/task:0", 1), (False, "/job:worker", 0), (True, "", 0)]
+)
+def test_the_warning_of_the_manual(sync, job, warns, caplog):
     mox.set_flag("sync_replicas", sync)
-    mox.set_flag("worker_hosts", hosts)
     caplog.set_level("WARNING", logger="tensorflow")
-    wrapped("lars")()
+    with tf.Graph().as_default(), tf.device(job):
+        wrapped("lars")()
     line = "Using OptimizerWrapper when sync_replicas is True may cause performance loss."
     assert caplog.messages.count(line) == warns
+
+
+def test_workers_that_nobody_counted():
+    """A cluster of TF_CONFIG, say."""
+    mox.set_flag("sync_replicas", False)
+    with tf.Graph().as_default(), tf.device("/job:worker/task:1"):
+        wrapped("batch_gradients", num_batches=2)()
+        with pytest.raises(ValueError, match="sync_on_apply=True.*--worker_hosts does not tell"):
+            wrapped("batch_gradients", num_batches=2, sync_on_apply=True)()
+
+
+def test_half_precision_is_added_up_in_32_bits():
+    with tf.Graph().as_default(), tf.Session() as session:
+        w = tf.get_variable("w", [1], tf.float16, tf.zeros_initializer(), use_resource=True)
+        gradient = tf.placeholder(tf.float16, [1])
+        sgd = tf.train.GradientDescentOptimizer(1.0)
+        fn = wrapped(
+            "batch_gradients", wrapped("lookahead", wrapped("ema", sgd, decay=0.999), k=1, alpha=1), num_batches=4
+        )
+        optimizer = fn()
+        train = optimizer.apply_gradients([(gradient, w)])
+        session.run(tf.global_variables_initializer())
+        for value in (2048, 1, 1, 2):
+            session.run(train, {gradient: [value]})
+        assert session.run(w) == [-513]  # 2048 + 1 is 2048 in half precision
+        np.testing.assert_allclose(session.run(optimizer.get_slot(w, "average")), [-0.513], rtol=1e-3)
+        assert optimizer.get_slot(w, "slow").dtype == tf.float32
 
 
 # --- in a run ---------------------------------------------------------------------------------------------------------

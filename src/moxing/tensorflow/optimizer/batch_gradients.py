@@ -12,7 +12,7 @@ from moxing.framework.flags import FLAGS
 from moxing.tensorflow.optimizer.simple_sync_optimizer import SimpleSyncOptimizer
 from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.workers import num_workers, task_device, task_index
-from moxing.tensorflow.optimizer.wrapper import OWN_VARIABLES, GradientPairs, OptimizerWrapper, when
+from moxing.tensorflow.optimizer.wrapper import OWN_VARIABLES, GradientPairs, OptimizerWrapper, when, wide_type
 
 
 class BatchGradientsOptimizer(OptimizerWrapper):
@@ -63,10 +63,11 @@ class BatchGradientsOptimizer(OptimizerWrapper):
             raise ValueError(f"batch_gradients(num_batches={num_batches!r}): expected an integer from 1.")
         if not isinstance(sync_on_apply, bool):
             raise ValueError(f"batch_gradients(sync_on_apply={sync_on_apply!r}): expected True or False.")
-        self._apart: bool = not FLAGS.get("sync_replicas") and num_workers() > 1
+        # Workers that do not go in step: only with parameter servers.
+        self._apart: bool = not FLAGS.get("sync_replicas") and task_device() is not None
         self._together: bool = self._apart and sync_on_apply
         if self._together:
-            optimizer = SimpleSyncOptimizer(optimizer, num_workers(), task_index())
+            optimizer = SimpleSyncOptimizer(optimizer, _known_workers(), task_index())
         super().__init__(optimizer, name)
         self._num_batches: int = int(num_batches)
         self._own: dict[Any, tf.Variable] = {}
@@ -89,7 +90,7 @@ class BatchGradientsOptimizer(OptimizerWrapper):
             return
         self._count = self._number("batch_gradients/count", variables)
         for variable in variables:
-            self._zeros_slot(variable, "sum", self.get_name())
+            self._wide_slot(variable, "sum", self.get_name())
 
     def _create_in_this_worker(self, variables: Sequence[tf.Variable]) -> None:
         def zeros(name: str, shape: Any, dtype: tf.DType) -> tf.Variable:
@@ -105,7 +106,7 @@ class BatchGradientsOptimizer(OptimizerWrapper):
             self._count = zeros(OWN_VARIABLES + "batch_gradients/count", [], tf.int64)
             for variable in variables:
                 name = f"{variable.op.name}/{self.get_name()}"
-                self._own[variable.ref()] = zeros(name, variable.shape, variable.dtype.base_dtype)
+                self._own[variable.ref()] = zeros(name, variable.shape, wide_type(variable))
 
     def _sum_of(self, variable: tf.Variable) -> tf.Variable:
         return self._own[variable.ref()] if self._apart else self.get_slot(variable, "sum")
@@ -118,9 +119,10 @@ class BatchGradientsOptimizer(OptimizerWrapper):
             self._sums.append((total, variable, sparse))
             with beside(total):
                 if sparse:
-                    added.append(tf.scatter_add(total, gradient.indices, gradient.values).op)
+                    values = tf.cast(gradient.values, total.dtype)
+                    added.append(tf.scatter_add(total, gradient.indices, values).op)
                 else:
-                    added.append(total.assign_add(gradient, read_value=False))
+                    added.append(total.assign_add(tf.cast(gradient, total.dtype), read_value=False))
         with tf.control_dependencies(added):
             count = tf.assign_add(self._count, 1)
         # Not less than: the number may have been larger when the checkpoint was saved.
@@ -129,16 +131,26 @@ class BatchGradientsOptimizer(OptimizerWrapper):
     def _apply_mean(self) -> tf.Operation:
         count = self._count.read_value()
         applied = self._optimizer.apply_gradients(
-            [(_mean(total, count, sparse), variable) for total, variable, sparse in self._sums]
+            [(_mean(total, count, variable, sparse), variable) for total, variable, sparse in self._sums]
         )
         with tf.control_dependencies([applied]):
             cleared = [total.assign(tf.zeros_like(total), read_value=False) for total, _, _ in self._sums]
             return tf.group(*cleared, self._count.assign(0, read_value=False))
 
 
-def _mean(total: tf.Variable, count: tf.Tensor, sparse: bool) -> Any:
+def _known_workers() -> int:
+    count = num_workers()
+    if count is None:
+        raise ValueError(
+            "batch_gradients(sync_on_apply=True): --worker_hosts does not tell how many workers there are; give the "
+            "flag, or sync_on_apply=False."
+        )
+    return count
+
+
+def _mean(total: tf.Variable, count: tf.Tensor, variable: tf.Variable, sparse: bool) -> Any:
     with beside(total):
-        mean = total.read_value() / tf.cast(count, total.dtype)
+        mean = tf.cast(total.read_value() / tf.cast(count, total.dtype), variable.dtype.base_dtype)
         if not sparse:
             return mean
         used = tf.reduce_any(tf.not_equal(mean, 0), axis=list(range(1, mean.shape.rank)))

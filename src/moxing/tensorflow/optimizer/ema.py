@@ -67,7 +67,7 @@ class EmaOptimizer(OptimizerWrapper):
     def _create_own(self, variables: Sequence[tf.Variable]) -> None:
         self._count = self._number(MARK.removeprefix(OWN_VARIABLES), variables)
         for variable in variables:
-            self._averages[variable.op.name] = self._zeros_slot(variable, "average", _AVERAGE)
+            self._averages[variable.op.name] = self._wide_slot(variable, "average", _AVERAGE)
 
     def _apply(self, pairs: GradientPairs) -> tf.Operation:
         slots = [(self.get_slot(variable, "average"), variable) for _, variable in pairs]
@@ -78,7 +78,8 @@ class EmaOptimizer(OptimizerWrapper):
             moved = []
             for average, variable in slots:
                 with beside(variable):
-                    step = (average.read_value() - variable.read_value()) * tf.cast(rest, variable.dtype.base_dtype)
+                    weights = tf.cast(variable.read_value(), average.dtype)
+                    step = (average.read_value() - weights) * tf.cast(rest, average.dtype)
                     moved.append(average.assign_sub(step, read_value=False))
         with tf.control_dependencies(moved):
             return self._count.assign_add(1, read_value=False)

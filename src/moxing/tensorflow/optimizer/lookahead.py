@@ -49,7 +49,7 @@ class LookaheadOptimizer(OptimizerWrapper):
     def _create_own(self, variables: Sequence[tf.Variable]) -> None:
         self._count = self._number("lookahead/steps", variables)
         for variable in variables:
-            self._zeros_slot(variable, "slow", self.get_name())
+            self._wide_slot(variable, "slow", self.get_name())
 
     def _apply(self, pairs: GradientPairs) -> tf.Operation:
         slots = [(self.get_slot(variable, "slow"), variable) for _, variable in pairs]
@@ -58,8 +58,9 @@ class LookaheadOptimizer(OptimizerWrapper):
             moved = []
             for slow, variable in slots:
                 with beside(variable):
-                    new = tf.assign_add(slow, self._alpha * (variable.read_value() - slow.read_value()))
-                    moved.append(variable.assign(new, read_value=False))
+                    fast = tf.cast(variable.read_value(), slow.dtype)
+                    new = tf.assign_add(slow, self._alpha * (fast - slow.read_value()))
+                    moved.append(variable.assign(tf.cast(new, variable.dtype.base_dtype), read_value=False))
             return tf.group(*moved)
 
         begun = copied_at_first(self._count, slots)
@@ -75,7 +76,10 @@ def copied_at_first(count: tf.Variable, slots: Sequence[tuple[Any, tf.Variable]]
 
     Not by an initializer: a warm start brings the variables from a checkpoint that has no such slots.
     """
-    return when(
-        tf.equal(count.read_value(), 0),
-        lambda: tf.group(*[slot.assign(variable.read_value(), read_value=False) for slot, variable in slots]),
-    )
+
+    def copy() -> tf.Operation:
+        return tf.group(
+            *[slot.assign(tf.cast(variable.read_value(), slot.dtype), read_value=False) for slot, variable in slots]
+        )
+
+    return when(tf.equal(count.read_value(), 0), copy)

@@ -2,53 +2,53 @@
 
 from __future__ import annotations
 
+import re
+
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
 
 
-def num_workers() -> int:
-    """How many workers the flags name; 1 outside a cluster.
+def num_workers() -> int | None:
+    """How many workers the flags name; None where they name none.
 
     Example:
-      >>> num_workers()
-      1
+      >>> print(num_workers())
+      None
     """
     hosts = (FLAGS.get("worker_hosts") or "").strip().rstrip(",")
-    return len(hosts.split(",")) if hosts else 1
+    return len(hosts.split(",")) if hosts else None
+
+
+def task_device() -> str | None:
+    """The device of this worker's own variables; None outside a cluster.
+
+    Example:
+      >>> with tf.Graph().as_default(), tf.device('/job:worker/task:1/gpu:0'):
+      ...     task_device()
+      '/job:worker/task:1/cpu:0'
+    """
+    if tf.executing_eagerly():
+        return None
+    # By where operations go, and not by a flag: TF_CONFIG, Slurm and others make clusters too.
+    with tf.init_scope(), tf.name_scope(None):
+        found = re.search(r"/job:\w+(/replica:\d+)?/task:\d+", tf.no_op(name="moxing/where").device)
+    return f"{found.group()}/cpu:0" if found else None
 
 
 def task_index() -> int:
     """Which of the workers this is.
 
     Example:
-      >>> task_index()
-      0
+      >>> with tf.Graph().as_default(), tf.device('/job:worker/task:1'):
+      ...     task_index()
+      1
     """
-    return FLAGS.get("task_index") or 0
-
-
-def is_cluster() -> bool:
-    """True where the job is more than this process.
-
-    Example:
-      >>> is_cluster()
-      False
-    """
-    return num_workers() > 1 or bool(FLAGS.get("ps_hosts")) or bool(FLAGS.get("controller_host"))
-
-
-def task_device() -> str:
-    """Where this worker's own variables stand.
-
-    Example:
-      >>> task_device()
-      '/job:worker/task:0/cpu:0'
-    """
-    return f"/job:worker/task:{task_index()}/cpu:0"
+    device = task_device()
+    return int(re.search(r"task:(\d+)", device).group(1)) if device else 0  # type: ignore[union-attr]
 
 
 def warn_of_sync_replicas() -> None:
     """Says what the manual says of wrappers where workers go in step anyway."""
-    if FLAGS.get("sync_replicas") and is_cluster():
+    if FLAGS.get("sync_replicas") and task_device() is not None:
         tf.logging.warning("Using OptimizerWrapper when sync_replicas is True may cause performance loss.")

@@ -89,10 +89,27 @@ class OptimizerWrapper(tf.train.Optimizer):
     def _create_own(self, variables: Sequence[tf.Variable]) -> None:
         """Makes the wrapper's variables; those that are there already stay."""
 
+    def _wide_slot(self, variable: tf.Variable, slot: str, name: str) -> tf.Variable:
+        """A slot of zeros, in 32 bits for a variable of fewer: a sum needs digits that its parts do not have."""
+        zeros = tf.zeros_initializer()
+        return self._get_or_make_slot_with_initializer(variable, zeros, variable.shape, wide_type(variable), slot, name)
+
     def _number(self, name: str, variables: Sequence[tf.Variable]) -> tf.Variable:
         """A counter of this wrapper, beginning with 0, saved with the checkpoint."""
         first = min(variables, key=lambda variable: variable.name)
         return self._create_non_slot_variable(tf.zeros([], tf.int64), OWN_VARIABLES + name, first)
+
+
+def wide_type(variable: tf.Variable) -> tf.DType:
+    """The type of the variable, or 32 bits where it has fewer.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     wide_type(tf.get_variable('w', [2], tf.float16)).name
+      'float32'
+    """
+    dtype = variable.dtype.base_dtype
+    return tf.float32 if dtype.size < 4 else dtype
 
 
 def flush_op(optimizers: Sequence[Any]) -> tf.Operation:
