@@ -15,6 +15,7 @@ from moxing.tensorflow.executor.inputs import Inputs, Share, build_inputs
 from moxing.tensorflow.executor.ledger import Ledger
 from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.specs import ModeKeys
+from moxing.tensorflow.optimizer.wrapper import flush_op
 from moxing.tensorflow.parallel import Strategy, Tower
 from moxing.tensorflow.parallel.gradients import mean, shares_of
 from moxing.tf1.data_seeds import data_seeds
@@ -89,6 +90,7 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         towers = [Tower(model.losses, model.var_scopes, weight) for model, weight in zip(models, weights, strict=True)]
         strategy.max_steps = config.max_steps
         done.append(strategy.train_op(towers, config.optimizer_fns, before, global_step))
+        strategy.flush = flush_op(strategy.optimizers)
     with tf.name_scope("moxing"), strategy.local():
         # Where the workers go in step, only the step itself tells whether the data has ended.
         counted = done if strategy.in_step else arrived

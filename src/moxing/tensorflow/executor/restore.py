@@ -11,11 +11,13 @@ from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.session_config import session_config
 from moxing.tensorflow.executor.specs import ModeKeys
+from moxing.tensorflow.optimizer.ema import MARK, averaged_name
 from moxing.tensorflow.parallel.gradients import patterns, selected
 from moxing.tensorflow.parallel.loss_scale import OWN_STATE
 from moxing.tf1.variables import saved_name, saved_shape
 
 Restore = Callable[[tf.Session], None]
+NameOf = Callable[[tf.Variable], str]
 
 
 def choose_source(config: RunConfig) -> checkpoint.Source | None:
@@ -62,29 +64,54 @@ def make_restore(source: checkpoint.Source, training: bool, with_patterns: bool 
         raise ValueError(_missing_message(source, needed, training))
     present = [variable for variable in chosen if saved_name(variable) in source.shapes]
     _check_shapes(source, present)
-    cast = _variables_to_cast(source, present)
+    name_of = saved_name if training else _averages(source, present)
+    cast = _variables_to_cast(source, present, name_of)
     if not source.resume and with_patterns:
         _report(source, present, skipped, missing if training else needed, training)
     rest = [variable for variable in present if not any(variable is other for other in cast)]
-    saver = tf.train.Saver(rest) if rest else None
+    saver = tf.train.Saver(_by_name(rest, name_of)) if rest else None
 
     def restore(session: tf.Session) -> None:
         if saver is not None:
             saver.restore(session, source.prefix)
-        for variable, value in _cast_values(source, cast):
+        for variable, value in _cast_values(source, cast, name_of):
             # What `Variable.load` does, which says that it is deprecated.
             session.run(variable.initializer, {variable.initializer.inputs[1]: value})
 
     return restore
 
 
-def _variables_to_cast(source: checkpoint.Source, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
+def _averages(source: checkpoint.Source, variables: Sequence[tf.Variable]) -> NameOf:
+    """The name to read a variable from: its moving average where the training kept one, see `EmaOptimizer`."""
+    averaged = [
+        variable
+        for variable in variables
+        if MARK in source.shapes and variable.trainable and averaged_name(variable) in source.shapes
+    ]
+    if averaged:
+        tf.logging.info("%d variables are their moving averages over the training.", len(averaged))
+    return lambda variable: (
+        averaged_name(variable) if any(variable is one for one in averaged) else saved_name(variable)
+    )
+
+
+def _by_name(variables: Sequence[tf.Variable], name_of: NameOf) -> dict[str, list[tf.Variable] | tf.Variable]:
+    """For a saver: the variables by their names in the checkpoint, the slices of a partitioned one together."""
+    names: dict[str, list[tf.Variable]] = {}
+    for variable in variables:
+        names.setdefault(name_of(variable), []).append(variable)
+    return {name: group if len(group) > 1 else group[0] for name, group in names.items()}
+
+
+def _variables_to_cast(
+    source: checkpoint.Source, variables: Sequence[tf.Variable], name_of: NameOf
+) -> list[tf.Variable]:
     """Those of `variables` that have another type in the checkpoint; an error for what is no rounding."""
     saved = source.dtypes
-    differing = [variable for variable in variables if saved[saved_name(variable)] != variable.dtype.base_dtype]
+    differing = [variable for variable in variables if saved[name_of(variable)] != variable.dtype.base_dtype]
     wrong = [
         f"  {name}: {saved[name].name} in the checkpoint, {variable.dtype.base_dtype.name} in the model"
-        for name, variable in ((saved_name(variable), variable) for variable in differing)
+        for name, variable in ((name_of(variable), variable) for variable in differing)
         if not _same_kind(saved[name], variable.dtype) or saved_shape(variable) != variable.shape.as_list()
     ]
     if wrong:
@@ -97,8 +124,8 @@ def _variables_to_cast(source: checkpoint.Source, variables: Sequence[tf.Variabl
         tf.logging.info(
             "%d variables have another type in the checkpoint and are cast, such as %s: %s there, %s in the model.",
             len(differing),
-            saved_name(first),
-            saved[saved_name(first)].name,
+            name_of(first),
+            saved[name_of(first)].name,
             first.dtype.base_dtype.name,
         )
     return differing
@@ -109,10 +136,10 @@ def _same_kind(one: tf.DType, other: tf.DType) -> bool:
 
 
 def _cast_values(
-    source: checkpoint.Source, variables: Sequence[tf.Variable]
+    source: checkpoint.Source, variables: Sequence[tf.Variable], name_of: NameOf
 ) -> Iterator[tuple[tf.Variable, np.ndarray]]:
     for variable in variables:
-        name, dtype = saved_name(variable), variable.dtype.base_dtype
+        name, dtype = name_of(variable), variable.dtype.base_dtype
         # By the operation that restores: the reader does not know half precision in the V1 format.
         with tf.Graph().as_default(), tf.Session(config=session_config()) as session:
             (value,) = session.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 import time
@@ -85,6 +86,10 @@ class Runner:
             bar.update(done, progress)
             if progress.ended or (self._hooks.stop_requested and self._strategy.halt is None):
                 break
+        if progress.ended and self._strategy.flush is not None:
+            # Not before the data has ended: who goes on with the training goes on with what was gathered.
+            with contextlib.suppress(tf.errors.OutOfRangeError):  # no worker is left to do it together with
+                self._session.run(self._strategy.flush)
         if stop.number is None and self._job.is_cluster:
             self._job.steps_are_done()
             progress = replace(progress, global_step=self._stepper.current(self._session).global_step)

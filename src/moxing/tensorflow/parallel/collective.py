@@ -86,7 +86,7 @@ class Collective(ClusterWorker):
         before: Sequence[tf.Operation],
         global_step: tf.Variable,
     ) -> tf.Operation:
-        optimizers = [made(function) for function in optimizer_fns]
+        self.optimizers = optimizers = [made(function) for function in optimizer_fns]
         scale = loss_scale()
         if all(device.startswith("/cpu") for device in self.devices):
             self._ring = self._connect()

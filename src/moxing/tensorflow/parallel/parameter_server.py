@@ -98,6 +98,8 @@ class ParameterServer(ClusterWorker):
         global_step: tf.Variable,
     ) -> tf.Operation:
         optimizers = [made(function) for function in optimizer_fns]
+        if self.is_chief or not self.in_step:
+            self.optimizers = optimizers
         scale = loss_scale()
         weight = self.weight(towers)
         groups = self.gradients(towers, optimizers, scale, shares_of([tower.weight for tower in towers]))

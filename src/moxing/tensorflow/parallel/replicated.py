@@ -71,6 +71,7 @@ class Replicated(Strategy):
             with tf.device(self.place(index)), self._of_optimizer_fns.build(index):
                 own = [made(function) for function in optimizer_fns]
             optimizers.append(own)
+            self.optimizers = [*self.optimizers, *own]
             with tf.device(self.place(index)), self._slots.build(index):
                 gradients.append(tower.gradients(own, variables, scale, copies_of=partial(self._own, index)))
                 for optimizer, group in zip(own, gradients[-1], strict=True):

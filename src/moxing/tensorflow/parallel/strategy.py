@@ -65,6 +65,8 @@ class Strategy:
         likes.
       reached: not 0 after a step when `global_step` is at `max_steps`; None where no other worker brings it there.
       max_steps: where `global_step` is to end.
+      optimizers: those that this process applies gradients with.
+      flush: run once when the data has ended: it applies what the optimizers have gathered and not applied yet.
     """
 
     workers = 1
@@ -74,6 +76,8 @@ class Strategy:
     next_steps: tf.Tensor | None = None
     reached: tf.Tensor | None = None
     max_steps = 2**63 - 1
+    optimizers: Sequence[Any] = ()
+    flush: tf.Operation | None = None
 
     def __init__(self, devices: Sequence[str], copy: Copy | None = None) -> None:
         self.devices = list(devices)
