@@ -103,6 +103,7 @@ PUBLIC = [
     *("ImageClassificationTFRecordDataset", "ImageClassificationTFRecordMetadata"),
     *("MultilabelClassificationRawDataset", "MultilabelClassificationRawMetadata", "PreprocessingKeys"),
     *("get_data_augmentation_fn", "get_dataset", "get_dataset_meta", "get_tfrecord", "var_scope"),
+    *("EarlyStoppingHook", "LogEvaluationMetricHook", "PlateauLREarlyStoppingHook"),
     *("NetworkKeys", "get_model_fn", "get_model_meta", "get_optimizer_wrapper_fn"),
 ]
 

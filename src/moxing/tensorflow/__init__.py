@@ -25,11 +25,14 @@ from moxing.tensorflow.datasets import (
 )
 from moxing.tensorflow.executor import (
     AggregativeSessionRunHook,
+    EarlyStoppingHook,
     ExportKeys,
     ExportSpec,
     InputSpec,
+    LogEvaluationMetricHook,
     ModeKeys,
     ModelSpec,
+    PlateauLREarlyStoppingHook,
     RunResult,
     get_collection,
     get_flag,
@@ -46,6 +49,7 @@ _start_up.announce(__version__)
 __all__ = [
     "AggregativeSessionRunHook",
     "AsyncRawGenerator",
+    "EarlyStoppingHook",
     "ExportKeys",
     "ExportSpec",
     "ImageClassificationRawDataset",
@@ -53,12 +57,14 @@ __all__ = [
     "ImageClassificationTFRecordDataset",
     "ImageClassificationTFRecordMetadata",
     "InputSpec",
+    "LogEvaluationMetricHook",
     "ModeKeys",
     "ModelSpec",
     "MultilabelClassificationRawDataset",
     "MultilabelClassificationRawMetadata",
     "NetworkKeys",
     "OptimizerKeys",
+    "PlateauLREarlyStoppingHook",
     "PreprocessingKeys",
     "RunResult",
     "__version__",
@@ -80,7 +86,6 @@ __all__ = [
 
 #: Names of the original that this version does not have, by the part they belong to.
 _NOT_YET = {
-    "evaluation inside training": ("LogEvaluationMetricHook", "EarlyStoppingHook", "PlateauLREarlyStoppingHook"),
     "hyper-parameter search": ("auto",),
     "object stores": ("cache",),
 }  # fmt: skip

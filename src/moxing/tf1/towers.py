@@ -4,7 +4,8 @@ A second tower must find the graph as the first one found it. It sees neither th
 nor its variable scopes, so that code which asks "is this variable new?" says yes again: losses of regularizers are made
 for every tower. Only at the very end of a variable's creation it is not created,
 but taken from the first tower, whatever asked for it: `tf.get_variable`, `tf.Variable`, a Keras layer. The order of
-creation tells which one.
+creation tells which one. A model in another mode may have fewer variables: there it is the name, and among equal names
+the order.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _UNIQUE = re.compile(r"\btower_\d+/|(_\d+)+(?=/|$)|/$")
 class _Created:
     variable: tf.Variable
     name: str
+    asked: str
     collections: list[str]
 
 
@@ -95,12 +97,44 @@ class Towers:
                 "first one: every call of model_fn must build the same model, with layers and variables of its own."
             )
 
+    @contextmanager
+    def build_beside(self, scope: str) -> Iterator[list[tf.Variable]]:
+        """Inside, the model is built in another mode, on the variables of the first tower.
+
+        Args:
+          scope: name scope of its operations.
+
+        Yields:
+          What it makes of its own: counters and the like, nothing that is trained.
+        """
+        left, own = list(self._created), []
+
+        def found(create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
+            first = _like(left, arguments)
+            if first is not None:
+                left.remove(first)
+                for key in first.collections:
+                    tf.add_to_collection(key, first.variable)
+                return first.variable
+            variable = create(**arguments)
+            if variable.trainable:
+                raise ValueError(
+                    f"model_fn created the variable {variable.op.name} of shape {variable.shape} for {scope}, and none "
+                    "like it in training: it would never be trained. Both modes must build the same model."
+                )
+            own.append(variable)
+            return variable
+
+        with _collections_of(self._before, self._copies), _own_scopes(self._known), tf.name_scope(scope):
+            with tf.variable_creator_scope(found):
+                yield own
+
     def _record(self, create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
         variable = create(**arguments)
         graph = tf.get_default_graph()
         newest = {key: graph.get_collection_ref(key)[-1:] for key in graph.get_all_collection_keys()}
         keys = [key for key, last in newest.items() if last and last[0] is variable]
-        self._created.append(_Created(variable, _plain_name(arguments), keys))
+        self._created.append(_Created(variable, _plain_name(arguments), arguments.get("name") or "", keys))
         return variable
 
     def _again(
@@ -126,6 +160,13 @@ class Towers:
         for key in first.collections:
             tf.add_to_collection(key, variable)
         return variable
+
+
+def _like(candidates: list[_Created], arguments: dict[str, Any]) -> _Created | None:
+    """The variable that the arguments ask for once more: of the same name, else of the same but for its numbers."""
+    name, plain, shape = arguments.get("name") or "", _plain_name(arguments), _shape(arguments)
+    fitting = [made for made in candidates if made.name == plain and made.variable.shape.is_compatible_with(shape)]
+    return next((made for made in fitting if made.asked == name), fitting[0] if fitting else None)
 
 
 def _plain_name(arguments: dict[str, Any]) -> str:

@@ -58,8 +58,10 @@ def test_run_mode_export(value):
     assert holds(error_of(ValueError, value), "EXPORT", "export_model=mox.ExportKeys.TF_SERVING")
 
 
-def test_inter_mode_is_not_there_yet():
-    assert holds(error_of(NotImplementedError, inter_mode=mox.ModeKeys.EVAL), "inter_mode=", "EVAL", "leave inter_mode")
+def test_inter_mode_is_none_of_those():
+    assert holds(error_of(ValueError, inter_mode="TRAIN"), "inter_mode='TRAIN'", "mox.ModeKeys.EVAL")
+    text = error_of(ValueError, mode="EVAL", inter_mode=mox.ModeKeys.EVAL)
+    assert holds(text, "run_mode='EVAL'", "inter_mode=", "leave it out")
 
 
 def test_fetch_strategy_fn_is_refused():
@@ -672,16 +674,9 @@ def test_variables_not_finite_are_not_saved(tmp_path):
     ("flag", "value"),
     [
         ("warmup_steps", 10),
-        ("dgc_sparsity_strategy", "0.75,0.9"),
-        ("dgc_momentum_type", "vanilla"),
-        ("dgc_momentum", 0.9),
-        ("dgc_momentum_factor_masking", True),
-        ("dgc_total_samples", 100),
-        ("min_size_in_kb", 100),
         ("var_space_starter", 3),
         ("var_mix_offset", 3),
         ("variable_update", "auto"),
-        ("variable_update", "distributed_replicated_dgc"),
         ("variable_update", "distributed_replicated_mix"),
     ],
 )
@@ -691,7 +686,7 @@ def test_what_is_not_there_yet_is_refused(flag, value):
     assert holds(text, f"--{flag}={value}", "version")
 
 
-@pytest.mark.parametrize("update", ["collective", "distributed_replicated"])
+@pytest.mark.parametrize("update", ["collective", "distributed_replicated", "distributed_replicated_dgc"])
 def test_a_clusters_way_of_updating_needs_one(update):
     mox.set_flag("variable_update", update)
     text = error_of(FlagError, model_fn=forbidden_model)

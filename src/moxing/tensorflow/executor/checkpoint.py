@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -33,11 +33,13 @@ class Position:
       elements: elements of the data that are used up; 0 also after the end of the data (the next run starts over).
       samples: for each data set of ours, the sample to go on with.
       seed: the run's random seed, which decides the order of shuffled data.
+      hooks: what hooks remember, by their keys.
     """
 
     elements: int = 0
     seed: int | None = None
     samples: tuple[int, ...] = ()
+    hooks: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 START = Position()
@@ -140,6 +142,10 @@ class Keeper:
     Args:
       log_dir: the directory, made if it is missing.
       seed: the run's seed, kept with every checkpoint.
+
+    Attributes:
+      last: the newest checkpoint.
+      hook_states: says what `Position.hooks` is to be.
     """
 
     def __init__(self, log_dir: str, seed: int | None) -> None:
@@ -151,6 +157,7 @@ class Keeper:
         self._saver = tf.train.Saver(max_to_keep=None)
         self._kept = list(reversed(_listed(log_dir)))
         self.last: str | None = None
+        self.hook_states: Callable[[], Mapping[str, Any]] = dict
 
     def save(self, session: tf.Session, global_step: int, elements: int, samples: Sequence[int] = ()) -> str:
         """Writes a checkpoint; it counts only when everything of it is on the disk."""
@@ -159,7 +166,7 @@ class Keeper:
         prefix = str(
             self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
         )
-        position = Position(elements, self._seed, tuple(samples))
+        position = Position(elements, self._seed, tuple(samples), self.hook_states())
         file.write(prefix + POSITION_SUFFIX, json.dumps({"format": 1, **asdict(position)}))
         kept = [*(path for path in self._kept if path != prefix), prefix]
         old, self._kept = kept[: -self._most], kept[-self._most :]
@@ -220,7 +227,8 @@ def _read_position(prefix: str) -> Position:
     try:
         content = json.loads(file.read(path))
         samples = tuple(int(sample) for sample in content.get("samples", ()))
-        return Position(elements=int(content["elements"]), seed=content["seed"], samples=samples)
+        hooks = dict(content.get("hooks", {}))
+        return Position(elements=int(content["elements"]), seed=content["seed"], samples=samples, hooks=hooks)
     except (OSError, ValueError, KeyError, TypeError) as error:
         tf.logging.warning("%s cannot be read (%s): the run goes on from the start of the data.", path, error)
         return Position()

@@ -51,6 +51,7 @@ class RunConfig:
     save_secs: float | None
     save_steps: int | None
     export: bool
+    inter_mode: ModeKeys | None = None
 
     @property
     def batches(self) -> bool:
@@ -80,11 +81,6 @@ def check_arguments(
 ) -> RunConfig:
     """Checks the arguments of `mox.run`; an error names the argument, the value and what would be right."""
     mode = _mode(run_mode)
-    if inter_mode is not None:
-        raise NotImplementedError(
-            f"mox.run(inter_mode={inter_mode!r}): evaluation inside training is not available in this version. "
-            "Run EVAL as a second mox.run, or leave inter_mode out."
-        )
     if fetch_strategy_fn is not None:
         raise ValueError("mox.run(fetch_strategy_fn=...) was never documented and is not supported; leave it out.")
     training = mode is ModeKeys.TRAIN
@@ -116,6 +112,7 @@ def check_arguments(
         save_secs=save_secs,
         save_steps=save_steps,
         export=export,
+        inter_mode=_inter_mode(inter_mode, mode),
     )
 
 
@@ -134,6 +131,20 @@ def _mode(run_mode: Any) -> ModeKeys:
     near = difflib.get_close_matches(str(text).upper(), [mode.value for mode in runnable], n=1, cutoff=0.3)
     hint = f" Did you mean mox.ModeKeys.{near[0]}?" if near else ""
     raise ValueError(f"mox.run(run_mode={run_mode!r}): expected one of {words}.{hint}")
+
+
+def _inter_mode(inter_mode: Any, mode: ModeKeys) -> ModeKeys | None:
+    if inter_mode is None:
+        return None
+    text = getattr(inter_mode, "value", inter_mode)
+    if text not in (ModeKeys.EVAL.value, ModeKeys.PREDICT.value):
+        raise ValueError(f"mox.run(inter_mode={inter_mode!r}): expected mox.ModeKeys.EVAL, PREDICT or None.")
+    if mode is not ModeKeys.TRAIN:
+        raise ValueError(
+            f"mox.run(run_mode={mode.value!r}, inter_mode={inter_mode!r}): inter_mode is for an evaluation inside "
+            "TRAIN; leave it out."
+        )
+    return ModeKeys(text)
 
 
 def _optimizer_fns(optimizer_fn: Any) -> list[Callable[..., Any]]:

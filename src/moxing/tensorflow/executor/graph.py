@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,12 @@ import tensorflow.compat.v1 as tf
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.executor.checkpoint import Position
 from moxing.tensorflow.executor.config import RunConfig
+from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
 from moxing.tensorflow.executor.inputs import Inputs, Share, build_inputs
 from moxing.tensorflow.executor.ledger import Ledger
 from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.specs import ModeKeys
+from moxing.tensorflow.optimizer.rate_factor import rate_factor, with_factor
 from moxing.tensorflow.optimizer.wrapper import flush_op
 from moxing.tensorflow.parallel import Strategy, Tower
 from moxing.tensorflow.parallel.gradients import mean, shares_of
@@ -37,6 +39,7 @@ class Step:
       checks: what a step says of the ones to come, by name: `finite`, false when a loss is NaN or infinite; `halt` and
         `next_steps`, see `Progress`; `reached`, see `Strategy`.
       summary: all summaries merged, or None.
+      rate_factor: what the learning rate is multiplied with, where a hook may change it.
     """
 
     inputs: Inputs
@@ -48,6 +51,7 @@ class Step:
     global_step: tf.Variable
     checks: dict[str, tf.Tensor]
     summary: tf.Tensor | None
+    rate_factor: tf.Variable | None = None
 
     @property
     def model(self) -> Model:
@@ -79,6 +83,7 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         log_info, means = _log_info(models, lengths)
         samples = lengths[0] if len(lengths) == 1 else tf.add_n(lengths)
     done = []
+    factor, optimizer_fns = _scalable(config, models)
     if training:
         # Moving averages come from the first tower, and where all workers share them, the chief's.
         updates = models[0].updates if strategy.owns_variables or not strategy.in_step else []
@@ -89,7 +94,7 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         weights = lengths if inputs.present else [None] * len(lengths)
         towers = [Tower(model.losses, model.var_scopes, weight) for model, weight in zip(models, weights, strict=True)]
         strategy.max_steps = config.max_steps
-        done.append(strategy.train_op(towers, config.optimizer_fns, before, global_step))
+        done.append(strategy.train_op(towers, optimizer_fns, before, global_step))
         strategy.flush = flush_op(strategy.optimizers)
     with tf.name_scope("moxing"), strategy.local():
         # Where the workers go in step, only the step itself tells whether the data has ended.
@@ -106,7 +111,17 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         global_step=global_step,
         checks=_checks(strategy, [loss for model in models for loss in model.losses]) if training else {},
         summary=_summary(log_info) if training and config.summary_every and config.log_dir else None,
+        rate_factor=factor,
     )
+
+
+def _scalable(config: RunConfig, models: Sequence[Model]) -> tuple[tf.Variable | None, Sequence[Callable[..., Any]]]:
+    """The factor of the learning rate, where a hook may change it, and the optimizers with it."""
+    hooks = [hook for hook in models[0].hooks if isinstance(hook, EvaluationHook)]
+    if config.inter_mode is None or not any(hook.scales_learning_rate for hook in hooks):
+        return None, config.optimizer_fns
+    factor = rate_factor()
+    return factor, [with_factor(function, factor) for function in config.optimizer_fns]
 
 
 def _log_info(models: Sequence[Model], lengths: Sequence[tf.Tensor]) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:

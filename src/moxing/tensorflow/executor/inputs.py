@@ -63,6 +63,7 @@ class Inputs:
       workers: how many processes take as many.
       probe: one batch from an iterator of its own, for a look at the data outside the steps.
       begun_at: elements that earlier runs had used.
+      endless: true when the data never ends.
       sources: the data sets of ours among it, each with the sample it begins with and its elements per element.
     """
 
@@ -74,6 +75,7 @@ class Inputs:
     workers: int = 1
     probe: Probe | None = None
     begun_at: int = 0
+    endless: bool = False
     sources: list[tuple[Resumable, int, int]] = field(default_factory=list)
 
     def place_after(self, steps: int) -> tuple[int, list[int]]:
@@ -122,6 +124,7 @@ def build_inputs(
     position: Position = START,
     with_probe: bool = False,
     share: Share = EVERYTHING,
+    limit: tf.Tensor | None = None,
 ) -> Inputs:
     """Calls `input_fn` and builds the input in the current graph.
 
@@ -131,6 +134,7 @@ def build_inputs(
       position: where in the data to begin.
       with_probe: also make an iterator for `Inputs.probe`.
       share: which part of the data to take.
+      limit: how many samples there are at most, -1 for all; it counts when the initializers are run.
     """
     with tf.name_scope("input"), tf.device("/cpu:0"):
         with recorded_iterators() as iterators, ops_adapter.noticed() as asked:
@@ -149,7 +153,7 @@ def build_inputs(
             if share.workers > 1 and not asked and not any(stream.is_sharded_already for stream in streams):
                 streams = [stream.shard(share.workers, share.index) for stream in whole]
                 starts = [stream.start(start) for stream, start in zip(streams, starts, strict=True)]
-            dataset = _batches(config, structure, streams, starts, position.elements)
+            dataset = _batches(config, structure, streams, starts, position.elements, limit)
         except CannotRebuild as reason:
             tf.logging.debug("The input stays as input_fn built it: %s.", reason)
             return _graph_inputs(config, structure, iterators, share.towers)
@@ -171,6 +175,7 @@ def build_inputs(
             elements_per_step=towers * (config.batch_size if config.batches and config.batch_size else 1),
             workers=streams[0].workers if streams else 1,
             begun_at=position.elements,
+            endless=_endless(streams),
             sources=[
                 (stream.source, start, stream.group)
                 for stream, start in zip(streams, starts, strict=True)
@@ -286,11 +291,59 @@ def _endless(streams: Sequence[_Stream]) -> bool:
 
 
 def _batches(
-    config: RunConfig, structure: InputStructure, streams: Sequence[_Stream], starts: Sequence[int], skip: int
+    config: RunConfig,
+    structure: InputStructure,
+    streams: Sequence[_Stream],
+    starts: Sequence[int],
+    skip: int,
+    limit: tf.Tensor | None = None,
 ) -> tf.data.Dataset:
     """The data set whose elements `model_fn` is given, leaf by leaf."""
     dataset = _lift(structure.leaves, streams, starts, skip)
-    return _batched(dataset, structure.leaves, config, _endless(streams)) if config.batches else dataset
+    if not config.batches:
+        return dataset if limit is None else cut_to(dataset, limit)
+    endless = _endless(streams)
+    if limit is not None:
+        dataset, endless = dataset.take(limit), False
+    return _batched(dataset, structure.leaves, config, endless)
+
+
+def cut_to(dataset: tf.data.Dataset, limit: tf.Tensor) -> tf.data.Dataset:
+    """The first `limit` samples of a data set of batches, -1 for all: the last batch is cut.
+
+    Args:
+      dataset: its elements are tuples of tensors; those as long as the first count as one sample a row.
+      limit: how many samples.
+
+    Example:
+      >>> with tf.Graph().as_default(), tf.Session() as session:
+      ...     batches = tf.data.Dataset.range(10).batch(4).map(lambda number: (number,))
+      ...     batch = tf.data.make_one_shot_iterator(cut_to(batches, tf.constant(6, tf.int64))).get_next()
+      ...     print([session.run(batch)[0].tolist() for _ in range(2)])
+      [[0, 1, 2, 3], [4, 5]]
+    """
+    everything = np.int64(_ENDLESS)
+
+    def cut(left: tf.Tensor, *element: Any) -> Any:
+        length = _length(tf.nest.flatten(element))
+        taken = tf.minimum(length, left)
+        return left - taken, (tuple(_rows(leaf, length, taken) for leaf in element), taken)
+
+    first = tf.where(limit < 0, everything, limit)
+    cutting = dataset.scan(first, cut).take_while(lambda _, taken: taken > 0)
+    return cutting.map(lambda element, _: element)
+
+
+def _rows(leaf: Leaf, length: tf.Tensor, count: tf.Tensor) -> Leaf:
+    """The first `count` rows of what has `length` of them; anything else stays."""
+    if isinstance(leaf, tf.SparseTensor):
+        rows = tf.where(tf.equal(leaf.dense_shape[0], length), count, leaf.dense_shape[0])
+        shape = tf.concat([rows[None], leaf.dense_shape[1:]], 0)
+        return tf.sparse.slice(leaf, tf.zeros_like(shape), shape)
+    if not leaf.shape.rank:
+        return leaf
+    own = tf.shape(leaf, out_type=tf.int64)[0]
+    return leaf[: tf.where(tf.equal(own, length), count, own)]
 
 
 def _lift(leaves: Sequence[Leaf], streams: Sequence[_Stream], starts: Sequence[int], skip: int) -> tf.data.Dataset:

@@ -17,6 +17,7 @@ from moxing.tensorflow.datasets.raw.labels import write_labels
 from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.checkpoint import START, Position
 from moxing.tensorflow.executor.config import DEFAULT, RunConfig, check_arguments
+from moxing.tensorflow.executor.evaluations import evaluations, resume_evaluations
 from moxing.tensorflow.executor.export import check_version, export_model
 from moxing.tensorflow.executor.graph import Step, build_step
 from moxing.tensorflow.executor.hooks.action import Action
@@ -25,6 +26,7 @@ from moxing.tensorflow.executor.hooks.outputs import OutputHook
 from moxing.tensorflow.executor.hooks.save import SaveAction
 from moxing.tensorflow.executor.hooks.summaries import SummaryAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks, hooks_of_towers
+from moxing.tensorflow.executor.inter import Inter, build_inter, without_inter
 from moxing.tensorflow.executor.job import Job, join_job
 from moxing.tensorflow.executor.labels import check_labels, labels_path, saved_labels
 from moxing.tensorflow.executor.loop import Progress, make_stepper
@@ -66,7 +68,7 @@ def run(
       model_fn: `(inputs, mode, **kwargs)`; returns a `ModelSpec`.
       optimizer_fn: `()`; returns an optimizer. For several losses a list of such functions. TRAIN only.
       run_mode: `ModeKeys.TRAIN`, `EVAL` or `PREDICT`.
-      inter_mode: a second mode that hooks run in between; not available in this version.
+      inter_mode: a second mode, `ModeKeys.EVAL` for instance, that hooks run in between; TRAIN only.
       batch_size: samples per batch; None: `input_fn` returns batches already.
       auto_batch: False: `input_fn` returns batches, and `batch_size` only serves the printed throughput.
       log_dir: where checkpoints, summaries and exported models go; None writes nothing.
@@ -120,10 +122,11 @@ def run(
     with run_graph(tf.Graph()), watch_signals() as stop, open_journal(config.log_dir) as journal, strategy.scope():
         tf.set_random_seed(given)
         step = build_step(config, strategy, position, seed)
+        inter = build_inter(config, step, seed)
         if config.export:
             check_version(str(config.log_dir), step.model.export_spec)
         check_labels(config, source, journal.labels)
-        return _carry_out(config, job, source, step, stop, seed, journal)
+        return _carry_out(config, job, source, step, stop, seed, journal, inter)
 
 
 def _data_seed(source: checkpoint.Source | None) -> int:
@@ -141,12 +144,17 @@ def _carry_out(
     stop: StopSignal,
     seed: int,
     journal: Journal,
+    inter: Inter | None = None,
 ) -> RunResult:
     training = config.mode is ModeKeys.TRAIN
     restore = make_restore(source, training) if source is not None else None
-    users = hooks_of_towers([model.hooks for model in step.models], step.lengths)
+    # In the other modes an evaluation inside training has nothing to do.
+    kept = without_inter if inter is not None or not training else list
+    users = hooks_of_towers([kept(model.hooks) for model in step.models], step.lengths)
     hooks = UserHooks([*users, *_output_hooks(config, step)])
     hooks.begin()
+    beside = UserHooks([*inter.hooks, *inter.others] if inter is not None else [], inter=True)
+    beside.begin()
     if users and not tf.get_collection(tf.GraphKeys.SAVERS) and tf.global_variables():
         # Where MonitoredSession's scaffold put one: hooks that save look for it there.
         tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
@@ -159,10 +167,15 @@ def _carry_out(
         start = stepper.current(session)
         if keeper is not None and journal.labels is not None:
             write_labels(labels_path(str(config.log_dir)), journal.labels)
-        actions = [
+        actions: list[Action] = [
             LogAction(config, step.strategy.towers),
             *_training_actions(config, source, step, keeper, session, start),
         ]
+        if inter is not None:
+            # Before the checkpoints, which hold what the hooks then remember.
+            place = len(actions) - (keeper is not None)
+            actions[place:place] = evaluations(inter, config, step, keeper, actions, session, hooks, beside, stop)
+            resume_evaluations(actions, source, start.global_step)
         _announce(config, source, step, start)
         if step.strategy.next_steps is not None and job.any_worker("single_steps", not stepper.many) and stepper.many:
             # All workers' steps must match in every call, and a hook that looks at every step may be one worker's

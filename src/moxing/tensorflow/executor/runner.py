@@ -106,7 +106,7 @@ class Runner:
             elif self._alone and stop.number is not None and not self._asked_to_stop:
                 self._asked_to_stop = True
                 self._job.stop_all()
-            return stop.number is not None
+            return stop.number is not None or self._hooks.stop_requested
         if progress.halt == SIGNAL and stop.number is None:
             # Another worker was sent it, and all leave as that one does.
             stop.number = signal.SIGTERM

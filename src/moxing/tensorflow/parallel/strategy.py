@@ -112,6 +112,12 @@ class Strategy:
         with tf.device(self.place(index)), self._towers.build(index):
             yield
 
+    @contextmanager
+    def beside(self, scope: str) -> Iterator[list[tf.Variable]]:
+        """Inside, `model_fn` builds the model in another mode, on the variables; see `Towers.build_beside`."""
+        with tf.device(self.place(0)), self._towers.build_beside(scope) as own:
+            yield own
+
     def place(self, index: int) -> Callable[[tf.Operation], str]:
         """A device function for the operations of tower `index`, and the variables that they use."""
         raise NotImplementedError

@@ -37,6 +37,10 @@ class LogAction:
         if self._config.log_every and (done - 1) % self._config.log_every == 0:
             self._print(done, progress)
 
+    def pause(self, seconds: float) -> None:
+        """So long no step was done, and the throughput is that of the steps."""
+        self._time += seconds
+
     def finish(self, done: int, progress: Progress) -> None:
         due = self._config.log_every and self._config.mode is not ModeKeys.PREDICT
         if due and progress.ledger.steps and self._logged != done:
@@ -85,6 +89,11 @@ class RateAction:
             tf.logging.info("global_step/sec: %g", (done - self._step) / max(now - self._time, 1e-9))
         # The first group of steps pays for starting up and only starts the clock.
         self._time, self._step = now, done
+
+    def pause(self, seconds: float) -> None:
+        """So long no step was done."""
+        if self._time is not None:
+            self._time += seconds
 
     def finish(self, done: int, progress: Progress) -> None:
         """Nothing is left to do."""

@@ -63,6 +63,10 @@ class SaveAction:
     def finish(self, done: int, progress: Progress) -> None:
         self.save(done, progress)
 
+    def changed(self) -> None:
+        """The variables are others than those of the last checkpoint, at the same step."""
+        self._saved = None
+
     def save(self, done: int, progress: Progress) -> None:
         """Writes a checkpoint unless this step's is there already with the same place in the data."""
         if self._saved == progress.global_step and not progress.ended:

@@ -18,15 +18,20 @@ class UserHooks:
 
     Args:
       hooks: the hooks, in their order.
+      inter: true for those of the `inter_mode` graph.
     """
 
-    def __init__(self, hooks: Sequence[tf.train.SessionRunHook]) -> None:
+    def __init__(self, hooks: Sequence[tf.train.SessionRunHook], inter: bool = False) -> None:
         self._hooks = list(hooks)
         #: True when a hook looks at, or feeds, every step.
         self.want_every_step = any(_wants_every_step(hook) for hook in hooks)
         self.stop_requested = False
         for hook in self._hooks:
-            _check(hook)
+            _check(hook, inter)
+
+    def request_stop(self) -> None:
+        """Ends the run after this step, as a hook's context does."""
+        self.stop_requested = True
 
     def begin(self) -> None:
         """Before the session; hooks may still add to the graph."""
@@ -189,12 +194,12 @@ def _overrides(hook: tf.train.SessionRunHook, method: str) -> bool:
     return all(getattr(type(hook), method) is not getattr(base, method) for base in _BASES)
 
 
-def _check(hook: tf.train.SessionRunHook) -> None:
+def _check(hook: tf.train.SessionRunHook, inter: bool) -> None:
     if not isinstance(hook, AggregativeSessionRunHook):
         return
     hook.support_aggregation()
     hook.support_sync_workers()
-    if hook.run_inter_mode():
+    if hook.run_inter_mode() and not inter:
         raise ValueError(
             f"The hook {type(hook).__name__} wants the inter_mode graph, and mox.run was given no inter_mode."
         )

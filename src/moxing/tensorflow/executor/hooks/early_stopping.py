@@ -1,0 +1,104 @@
+"""Ending the training when a metric does not get better any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from moxing.tensorflow.executor.hooks.evaluation import Control, EvaluationHook, is_number
+from moxing.tensorflow.executor.hooks.gain import MODES, Best, higher_is_better
+
+
+class EarlyStoppingHook(EvaluationHook):
+    """Stops the training after `patience` evaluations in a row without a gain.
+
+    A gain is a value that is more than `min_delta` better than the best one before; the first evaluation sets it. Best
+    value and waiting go with the checkpoints, so that a run that goes on decides as if it had never stopped.
+
+    Needs `mox.run(inter_mode=mox.ModeKeys.EVAL)`.
+
+    Args:
+      monitor_info: scalar tensors of `model_fn` by name, each the mean over a batch.
+      monitor: the name of the one that decides.
+      batch_size: how many samples a training step takes.
+      samples_in_train: how many samples an epoch has.
+      samples_in_eval: how many samples an evaluation takes, from the start of the data; None: all.
+      evaluate_every_n_epochs: the period.
+      min_delta: what a gain must exceed.
+      patience: how many evaluations in a row without a gain end the training.
+      prefix: begins the line.
+      mode: `max`, `min`, or `auto`: `max` for names such as accuracy, auc, precision, recall, else `min`.
+      restore_best: keep the best variables in `log_dir/best`, and end the training with them.
+
+    Example:
+      >>> import tensorflow.compat.v1 as tf
+      >>> with tf.Graph().as_default():
+      ...     hook = EarlyStoppingHook({'accuracy': tf.constant(1.0)}, 'accuracy', batch_size=32, samples_in_train=640,
+      ...                              samples_in_eval=32, min_delta=0.01, patience=3)
+      >>> hook.period
+      20
+    """
+
+    def __init__(
+        self,
+        monitor_info: Mapping[str, Any],
+        monitor: str,
+        batch_size: int,
+        samples_in_train: int,
+        samples_in_eval: int | None = None,
+        evaluate_every_n_epochs: float = 1,
+        min_delta: float = 0.0,
+        patience: int = 0,
+        prefix: str = "[EarlyStopping]",
+        mode: str = "auto",
+        restore_best: bool = False,
+    ) -> None:
+        super().__init__(monitor_info, batch_size, samples_in_train, samples_in_eval, evaluate_every_n_epochs, prefix)
+        self._monitor = monitor
+        self._check_monitor(monitor, mode, {"min_delta": min_delta})
+        self._count("patience", patience, least=0)
+        if not isinstance(restore_best, bool):
+            raise ValueError(self._wrong("restore_best", restore_best, "True or False"))
+        self._patience, self.keeps_best = int(patience), restore_best
+        self._best = Best(higher_is_better(monitor, mode), min_delta)
+        self._restored = False
+
+    def decide(self, values: Mapping[str, float], control: Control) -> None:
+        if self._best.see(values[self._monitor]):
+            if self.keeps_best:
+                control.keep_best()
+        elif self._best.waited >= self._patience:
+            self.finish(control)
+            control.stop(self._why())
+
+    def resume(self, control: Control) -> None:
+        if self._best.waited and self._best.waited >= self._patience:
+            self._restored = True
+            control.stop(self._why())
+
+    def finish(self, control: Control) -> None:
+        if self.keeps_best and not self._restored and self._best.value is not None:
+            self._restored = True
+            control.restore_best()
+
+    def state(self) -> dict[str, Any]:
+        return self._best.state()
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        self._best.load_state(state)
+
+    def _why(self) -> str:
+        return (
+            f"{self._monitor} has not become better than {self._best.value:.3f} in {self._best.waited} evaluations"
+            if self._best.value is not None
+            else f"{self._monitor} is not a number"
+        )
+
+    def _check_monitor(self, monitor: Any, mode: Any, deltas: Mapping[str, Any]) -> None:
+        if monitor not in self.monitor_info:
+            raise ValueError(self._wrong("monitor", monitor, f"one of monitor_info, {sorted(self.monitor_info)}"))
+        if mode not in MODES:
+            raise ValueError(self._wrong("mode", mode, "'auto', 'min' or 'max'"))
+        for argument, delta in deltas.items():
+            if not is_number(delta) or delta < 0:
+                raise ValueError(self._wrong(argument, delta, "a number from 0"))

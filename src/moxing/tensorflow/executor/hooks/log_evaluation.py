@@ -1,0 +1,28 @@
+"""Metrics of the evaluation data, printed while the model is trained."""
+
+from __future__ import annotations
+
+from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
+
+
+class LogEvaluationMetricHook(EvaluationHook):
+    """Prints `<prefix> step: S name: value ...` every so many epochs.
+
+    Needs `mox.run(inter_mode=mox.ModeKeys.EVAL)`.
+
+    Args:
+      monitor_info: scalar tensors of `model_fn` by name, each the mean over a batch.
+      batch_size: how many samples a training step takes.
+      samples_in_train: how many samples an epoch has.
+      samples_in_eval: how many samples an evaluation takes, from the start of the data; None: all.
+      evaluate_every_n_epochs: the period.
+      prefix: begins the line.
+
+    Example:
+      >>> import tensorflow.compat.v1 as tf
+      >>> with tf.Graph().as_default():
+      ...     hook = LogEvaluationMetricHook({'loss': tf.constant(1.0)}, batch_size=32, samples_in_train=1000,
+      ...                                    samples_in_eval=100)
+      >>> hook.period
+      32
+    """
