@@ -75,14 +75,38 @@ def test_many_in_a_row_and_what_is_held_stays():
         assert together(rings, work) == [[3]] * 3  # one held, two in turn
 
 
+@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_everyone_has_the_arrays_of_all(size, dtype):
+    """Of unequal lengths, one of them empty, one large; many in a row, and sums between them."""
+    lengths = [0, 7, 1_000_000, 3, 1][:size]
+    arrays = [
+        np.random.default_rng(index).integers(0, 200, length).astype(dtype) for index, length in enumerate(lengths)
+    ]
+    with workers(size) as rings:
+
+        def work(index: int, ring: Ring) -> list[np.ndarray]:
+            for round_ in range(3):
+                found = ring.gather(np.full(index + round_, index, dtype))
+                assert [part.tolist() for part in found] == [[worker] * (worker + round_) for worker in range(size)]
+                assert ring.add(np.ones(1))[0] == size
+            return ring.gather(arrays[index])
+
+        for found in together(rings, work):
+            assert [part.dtype for part in found] == [dtype] * size
+            for part, array in zip(found, arrays, strict=True):
+                np.testing.assert_array_equal(part, array)
+
+
 @pytest.mark.parametrize("size", [2, 3])
-def test_a_neighbour_that_goes(size):
+@pytest.mark.parametrize("what", ["add", "gather"])
+def test_a_neighbour_that_goes(size, what):
     with workers(size) as rings:
         rings[1].close()
 
         def work(index: int, ring: Ring) -> None:
             with pytest.raises(RingBrokenError, match="the connection of worker 0 to worker 1 has broken"):
-                ring.add(np.zeros(10_000_000, np.float32))
+                getattr(ring, what)(np.zeros(10_000_000, np.float32))
 
         together([rings[0]], work)
 

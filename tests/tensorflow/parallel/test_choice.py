@@ -8,6 +8,7 @@ import moxing.tensorflow as mox
 from moxing.tensorflow.cluster import Role
 from moxing.tensorflow.parallel.choice import choose_strategy
 from moxing.tensorflow.parallel.collective import Collective
+from moxing.tensorflow.parallel.dgc import Dgc
 from moxing.tensorflow.parallel.local import Local
 from moxing.tensorflow.parallel.parameter_server import ParameterServer
 from moxing.tensorflow.parallel.replicated import Replicated
@@ -31,6 +32,8 @@ WITHOUT_PS = Role("worker", 1, WORKERS)
         (WITH_PS, {"variable_update": "collective"}, Collective),
         (WITHOUT_PS, {}, Collective),
         (WITHOUT_PS, {"variable_update": "collective", "num_gpus": 2}, Collective),
+        (WITHOUT_PS, {"variable_update": "distributed_replicated_dgc", "dgc_momentum": 0.9}, Dgc),
+        (WITH_PS, {"variable_update": "distributed_replicated_dgc", "min_size_in_kb": 9}, Dgc),
     ],
 )
 def test_the_strategy_of_training(role, flags, kind):
@@ -55,11 +58,18 @@ def test_without_training_the_towers_share_the_variables():
     assert type(choose_strategy(False, ALONE)) is Local
 
 
+@pytest.mark.parametrize("update", ["collective", "distributed_replicated", "distributed_replicated_dgc"])
+def test_the_chief_evaluates_alone_with_the_flags_of_the_training(update):
+    mox.set_flag("variable_update", update)
+    assert type(choose_strategy(False, ALONE)) is Local
+
+
 @pytest.mark.parametrize(
     ("role", "update", "message"),
     [
         (ALONE, "collective", "--variable_update=collective is for a cluster: give --worker_hosts"),
         (ALONE, "distributed_replicated", "--variable_update=distributed_replicated is for a cluster"),
+        (ALONE, "distributed_replicated_dgc", "--variable_update=distributed_replicated_dgc is for a cluster"),
         (WITH_PS, "replicated", "--variable_update=replicated is for one machine: .* parameter_server, or collective"),
         (WITHOUT_PS, "replicated_host", "--variable_update=replicated_host is for one machine"),
         (WITHOUT_PS, "parameter_server", "--variable_update=parameter_server needs parameter servers: give --ps_hosts"),
@@ -71,7 +81,26 @@ def test_what_does_not_go_together(role, update, message):
         choose_strategy(True, role)
 
 
-@pytest.mark.parametrize("update", [None, "collective"])
+@pytest.mark.parametrize("update", [None, "collective", "parameter_server"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("dgc_sparsity_strategy", "0.75,0.9"),
+        ("dgc_momentum_type", "vanilla"),
+        ("dgc_momentum", 0.9),
+        ("dgc_momentum_factor_masking", False),
+        ("dgc_total_samples", 100),
+        ("min_size_in_kb", 1),
+    ],
+)
+def test_flags_of_compression_without_it(update, name, value):
+    mox.set_flag("variable_update", update)
+    mox.set_flag(name, value)
+    with pytest.raises(ValueError, match=f"--{name}={value} is of --variable_update=distributed_replicated_dgc"):
+        choose_strategy(True, WITH_PS)
+
+
+@pytest.mark.parametrize("update", [None, "collective", "distributed_replicated_dgc"])
 def test_without_ps_there_is_only_in_step(update):
     assert choose_strategy(True, WITHOUT_PS).in_step
     mox.set_flag("variable_update", update)
@@ -84,10 +113,9 @@ def test_without_ps_there_is_only_in_step(update):
     ("name", "value"),
     [
         ("variable_update", "auto"),
-        ("variable_update", "distributed_replicated_dgc"),
         ("variable_update", "distributed_replicated_mix"),
-        ("dgc_momentum", 0.9),
-        ("min_size_in_kb", 1),
+        ("var_space_starter", 3),
+        ("var_mix_offset", 3),
         ("warmup_steps", 5),
     ],
 )

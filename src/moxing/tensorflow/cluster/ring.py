@@ -1,7 +1,7 @@
-"""Connections from every worker to the next one, around which they add up arrays.
+"""Connections from every worker to the next one, around which they add up arrays, and pass them on.
 
 TensorFlow's own collectives go through gRPC, which copies what it sends about six times; here the numbers go from the
-array to the socket and from the socket into the array. All workers must add up the same arrays in the same order.
+array to the socket and from the socket into the array. All workers must do the same in the same order.
 
 The numbers are cut into as many parts as there are workers. In the first round every part goes around once and is added
 to on its way; in the second the sums go around, and every worker keeps them. So each worker sends 2 (n - 1) / n of the
@@ -62,7 +62,7 @@ class Ring:
             connection.settimeout(None)
             if connection.family in (socket.AF_INET, socket.AF_INET6):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._results = _Results()
+        self._results = Results()
         #: The worker to blame when it breaks: the one that numbers are waited for, unless sending failed before.
         self._broken_at = (index - 1) % size
         # Both neighbours send at the same time: who only sent, until all was taken, would wait for ever.
@@ -99,8 +99,41 @@ class Ring:
             raise self._broken() from error
         return total.reshape(values.shape)
 
+    def gather(self, values: np.ndarray) -> list[np.ndarray]:
+        """What all workers pass, by worker: flat arrays of one type, each as long as it is.
+
+        An array goes around once, and is sent n - 1 times.
+
+        Example:
+          >>> import concurrent.futures
+          >>> pairs = [socket.socketpair() for _ in range(2)]
+          >>> rings = [Ring(index, 2, pairs[index - 1][1], pairs[index][0]) for index in range(2)]
+          >>> with concurrent.futures.ThreadPoolExecutor() as threads:
+          ...     found = threads.map(Ring.gather, rings, [np.array([1, 2]), np.array([3])])
+          ...     print([[part.tolist() for part in parts] for parts in found])
+          [[[1, 2], [3]], [[1, 2], [3]]]
+          >>> for ring in rings:
+          ...     ring.close()
+        """
+        parts = [np.ascontiguousarray(values).reshape(-1)] * self._size
+        sent: list[Future[None]] = []
+        for turn in range(self._size - 1):
+            going = parts[(self._index - turn) % self._size]
+            sent += [self._send(np.array([going.size], np.int64)), self._send(going)]
+            count: np.ndarray = np.empty(1, np.int64)
+            self._receive(count)
+            coming = np.empty(int(count[0]), going.dtype)
+            self._receive(coming)
+            parts[(self._index - turn - 1) % self._size] = coming
+        try:
+            for sending in sent:
+                sending.result()  # who passes an array may write into it
+        except OSError as error:
+            raise self._broken() from error
+        return parts
+
     def close(self) -> None:
-        """Ends the connections. Who waits in `add`, in another thread, gets an error."""
+        """Ends the connections. Who waits in `add` or `gather`, in another thread, gets an error."""
         for connection in (self._previous, self._following):
             with contextlib.suppress(OSError):  # the other side was faster
                 connection.shutdown(socket.SHUT_RDWR)
@@ -134,7 +167,7 @@ class Ring:
         return RingBrokenError(f"the connection of worker {self._index} to worker {self._broken_at} has broken.")
 
 
-class _Results:
+class Results:
     """Memory that is used again when nobody holds it any more: new memory costs the system a page at a time."""
 
     def __init__(self) -> None:

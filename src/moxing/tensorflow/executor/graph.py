@@ -92,7 +92,10 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         # look at it.
         before = [*(value.op for value in log_info.values()), *updates, *arrived]
         weights = lengths if inputs.present else [None] * len(lengths)
-        towers = [Tower(model.losses, model.var_scopes, weight) for model, weight in zip(models, weights, strict=True)]
+        towers = [
+            Tower(model.losses, model.var_scopes, weight, samples=length)
+            for model, weight, length in zip(models, weights, lengths, strict=True)
+        ]
         strategy.max_steps = config.max_steps
         done.append(strategy.train_op(towers, optimizer_fns, before, global_step))
         strategy.flush = flush_op(strategy.optimizers)

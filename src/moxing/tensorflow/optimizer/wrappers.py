@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.util.names import nearest
 from moxing.tensorflow.optimizer.batch_gradients import BatchGradientsOptimizer
+from moxing.tensorflow.optimizer.dgc import DgcOptimizer
 from moxing.tensorflow.optimizer.ema import EmaOptimizer
 from moxing.tensorflow.optimizer.lars import LarsOptimizer
 from moxing.tensorflow.optimizer.lookahead import LookaheadOptimizer
@@ -19,6 +20,7 @@ from moxing.tensorflow.optimizer.wrapper import OptimizerWrapper
 #: The wrappers by name; each takes the optimizer first, then its own arguments.
 WRAPPERS: dict[str, Callable[..., OptimizerWrapper]] = {
     "batch_gradients": BatchGradientsOptimizer,
+    "dgc": DgcOptimizer,
     "ema": EmaOptimizer,
     "lars": LarsOptimizer,
     "lookahead": LookaheadOptimizer,
@@ -29,10 +31,10 @@ def get_optimizer_wrapper_fn(name: str, opt: Any, **kwargs: Any) -> Callable[[],
     """A function that builds an optimizer around another one. Wrappers can be wrapped again.
 
     Args:
-      name: batch_gradients, ema, lars or lookahead.
+      name: batch_gradients, dgc, ema, lars or lookahead.
       opt: an optimizer, or a function without arguments that returns one, such as `get_optimizer_fn` gives.
       **kwargs: the wrapper's arguments: `num_batches=`, `sync_on_apply=` of batch_gradients; `ratio=`, `weight_decay=`
-        of lars; `k=`, `alpha=` of lookahead; `decay=`, `warm_up=` of ema.
+        of lars; `k=`, `alpha=` of lookahead; `decay=`, `warm_up=` of ema; those of `DgcOptimizer`.
 
     Example:
       >>> from moxing.tensorflow.optimizer import get_optimizer_fn

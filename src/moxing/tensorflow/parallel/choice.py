@@ -7,22 +7,24 @@ from typing import Protocol
 from moxing.framework.flags import FLAGS, FlagError, FlagNotAvailableError
 from moxing.tensorflow.parallel.collective import Collective, Connect, not_connected
 from moxing.tensorflow.parallel.devices import tower_devices
+from moxing.tensorflow.parallel.dgc import Dgc
 from moxing.tensorflow.parallel.local import Local
 from moxing.tensorflow.parallel.parameter_server import ParameterServer
 from moxing.tensorflow.parallel.replicated import Replicated
 from moxing.tensorflow.parallel.strategy import Strategy
 
-#: Flags of gradient compression, which is not there yet.
-_NOT_YET = (
+#: Flags of gradient compression.
+_OF_DGC = (
     "dgc_sparsity_strategy",
     "dgc_momentum_type",
     "dgc_momentum",
     "dgc_momentum_factor_masking",
     "dgc_total_samples",
     "min_size_in_kb",
-    "var_space_starter",
-    "var_mix_offset",
 )
+#: Flags of `distributed_replicated_mix`, of which no more than these names is known.
+_NOT_YET = ("var_space_starter", "var_mix_offset")
+_DGC = "distributed_replicated_dgc"
 
 _ONE_MACHINE = ("replicated", "replicated_host")
 
@@ -57,7 +59,8 @@ def choose_strategy(training: bool, role: Place, run: int = 0, ring: Connect = n
     update = FLAGS.get("variable_update")
     if role.is_cluster:
         return _in_cluster(update, devices, role, run, ring)
-    if update is not None and update.startswith(("distributed_", "collective")):
+    # The chief of a cluster evaluates alone, with the flags of the training.
+    if training and update is not None and update.startswith(("distributed_", "collective")):
         raise FlagError(f"--variable_update={update} is for a cluster: give --worker_hosts, or leave it out.")
     if len(devices) == 1 or not training or update == "parameter_server":
         return Local(devices)
@@ -74,10 +77,11 @@ def _in_cluster(update: str | None, devices: list[str], role: Place, run: int, r
         )
     if FLAGS.get("local_parameter_device") == "gpu":
         raise FlagError("--local_parameter_device=gpu is for one machine: in a cluster leave it out.")
-    if update == "collective" or (update is None and not role.ps):
+    if update in ("collective", _DGC) or (update is None and not role.ps):
         if not FLAGS.get("sync_replicas"):
             raise FlagError("--sync_replicas=False needs parameter servers: collective workers go in step.")
-        return Collective(devices, role.num_workers, role.index, run, ring)
+        kind = Dgc if update == _DGC else Collective
+        return kind(devices, role.num_workers, role.index, run, ring)
     if not role.ps:
         raise FlagError(f"--variable_update={update} needs parameter servers: give --ps_hosts, or use collective.")
     in_step = FLAGS.get("sync_replicas")
@@ -89,7 +93,14 @@ def _refuse_what_is_missing() -> None:
         if FLAGS.get(name) is not None:
             raise FlagNotAvailableError(f"--{name}={FLAGS.get(name)}: not available in this version; leave it out.")
     update = FLAGS.get("variable_update")
-    if update in ("auto", "distributed_replicated_dgc", "distributed_replicated_mix"):
+    if update == "distributed_replicated_mix":
+        raise FlagNotAvailableError(
+            f"--variable_update={update}: not available in this version; {_DGC} compresses gradients."
+        )
+    for name in _OF_DGC:
+        if FLAGS.get(name) is not None and update != _DGC:
+            raise FlagError(f"--{name}={FLAGS.get(name)} is of --variable_update={_DGC}: give both, or leave it out.")
+    if update == "auto":
         raise FlagNotAvailableError(f"--variable_update={update}: not available in this version; leave it out.")
     if FLAGS.get("warmup_steps"):
         raise FlagNotAvailableError(

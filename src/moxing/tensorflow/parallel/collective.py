@@ -43,6 +43,9 @@ class Ring(Protocol):
     def add(self, values: np.ndarray) -> np.ndarray:
         """The sum of what all workers pass."""
 
+    def gather(self, values: np.ndarray) -> list[np.ndarray]:
+        """What all workers pass, flat, by worker."""
+
 
 Connect = Callable[[], Ring | None]
 
@@ -63,6 +66,8 @@ class Collective(ClusterWorker):
     """
 
     in_step = True
+    #: `--gradient_clip` is about the mean of all workers.
+    clips_mean = True
 
     def __init__(
         self, devices: Sequence[str], workers: int, index: int, run: int, connect: Connect = not_connected
@@ -106,7 +111,8 @@ class Collective(ClusterWorker):
         everything = flat(groups)
 
         def apply() -> tf.Operation:
-            return clipped_and_applied(optimizers, groups, scale, [*before, *everything], global_step)
+            before_it = [*before, *everything]
+            return clipped_and_applied(optimizers, groups, scale, before_it, global_step, clips=self.clips_mean)
 
         # An addition that is under way when the data ends would be broken off, on the other workers too.
         with tf.control_dependencies(everything):

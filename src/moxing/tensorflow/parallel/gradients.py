@@ -211,8 +211,8 @@ def _times(value: tf.Tensor, share: Any) -> tf.Tensor:
     return value * tf.cast(share, value.dtype)
 
 
-def clipped(pairs: GradientPairs) -> GradientPairs:
-    """The gradients with `--gradient_clip` applied.
+def clipped(pairs: GradientPairs, factor: float = 1.0) -> GradientPairs:
+    """The gradients with `--gradient_clip`, times a factor, applied.
 
     Example:
       >>> FLAGS.set('gradient_clip_type', 'value'); FLAGS.set('gradient_clip', 1.0)
@@ -229,6 +229,7 @@ def clipped(pairs: GradientPairs) -> GradientPairs:
             f"--gradient_clip_type={kind} --gradient_clip={bound}: both are needed, the type (norm, global_norm or "
             "value) and a bound above 0."
         )
+    bound *= factor
     gradients, variables = zip(*pairs, strict=True)
     if kind == "global_norm":
         short, _ = tf.clip_by_global_norm(gradients, bound)

@@ -44,6 +44,7 @@ def clipped_and_applied(
     before: Sequence[Any],
     global_step: tf.Variable,
     counts: bool = True,
+    clips: bool = True,
 ) -> tf.Operation:
     """All updates from the clipped gradients, where the loss scale lets them through.
 
@@ -54,8 +55,9 @@ def clipped_and_applied(
       before: operations, and gradients, that come before the updates.
       global_step: the step counter.
       counts: false: it stays.
+      clips: false: the gradients have been clipped before.
     """
-    pairs = [clipped(group) for group in groups]
+    pairs = [clipped(group) if clips else group for group in groups]
     counted = global_step if counts else None
     with tf.control_dependencies(before):
         # Unclipped: clipping by value makes an ordinary number of an infinite one.

@@ -26,11 +26,13 @@ class Tower:
       losses: its losses.
       var_scopes: for every loss the scopes that it trains, or None for all variables.
       weight: how many samples its gradients are the mean of; None: as many as those of every other tower.
+      samples: how many samples its batch has, also where the weight does not say so.
     """
 
     losses: Sequence[tf.Tensor]
     var_scopes: Sequence[Sequence[str] | None]
     weight: tf.Tensor | None = None
+    samples: tf.Tensor | None = None
 
     def gradients(
         self,
