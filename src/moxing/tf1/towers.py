@@ -34,6 +34,9 @@ _EMPTY_ON_OTHERS = (tf.GraphKeys.UPDATE_OPS,)
 #: first tower's, which then is shared.
 Copy = Callable[[int, tf.Variable, Callable[..., tf.Variable], dict[str, Any]], tf.Variable]
 
+#: The variable to use instead of another one.
+Instead = Callable[[tf.Variable], tf.Variable]
+
 #: What makes a name unique in the graph: the scope of a tower, and the number of a second layer of a kind.
 _UNIQUE = re.compile(r"\btower_\d+/|(_\d+)+(?=/|$)|/$")
 
@@ -98,11 +101,12 @@ class Towers:
             )
 
     @contextmanager
-    def build_beside(self, scope: str) -> Iterator[list[tf.Variable]]:
+    def build_beside(self, scope: str, instead: Instead = lambda variable: variable) -> Iterator[list[tf.Variable]]:
         """Inside, the model is built in another mode, on the variables of the first tower.
 
         Args:
           scope: name scope of its operations.
+          instead: what the model is given for a variable, its moving average for instance.
 
         Yields:
           What it makes of its own: counters and the like, nothing that is trained.
@@ -115,7 +119,7 @@ class Towers:
                 left.remove(first)
                 for key in first.collections:
                     tf.add_to_collection(key, first.variable)
-                return first.variable
+                return instead(first.variable)
             variable = create(**arguments)
             if variable.trainable:
                 raise ValueError(

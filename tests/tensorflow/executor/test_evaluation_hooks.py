@@ -288,6 +288,14 @@ def test_training_does_not_notice(tmp_path, caplog):
     assert lines[-1][1] == f"loss: {result.log_info['loss']:.3f} updates: 0.000"
 
 
+def test_averages_of_the_weights_are_evaluated(caplog):
+    """w is -1, -2 after the steps, and its average, with half of it kept, -0.5 and -1.25."""
+    caplog.set_level("INFO")
+    averaging = mox.get_optimizer_wrapper_fn("ema", sgd(1.0), decay=0.5)
+    run(log_hook(period=1), optimizer_fn=averaging, steps=2)
+    assert [text.split()[-1] for _, text in evaluated(caplog, "[V]")] == ["-0.500", "-1.250"]
+
+
 def early(**arguments):
     return lambda batch, w: [
         mox.EarlyStoppingHook({"accuracy": tf.minimum(-w, 25.0)}, "accuracy", 32, 640, 10, 1, prefix="[E]", **arguments)
@@ -351,9 +359,7 @@ OPTIMIZERS = {
     "function": lambda: tf.train.GradientDescentOptimizer(lambda: 1.0),
     "momentum": mox.get_optimizer_fn("momentum", learning_rate=1.0, momentum=0.0),
     "wrapped": mox.get_optimizer_wrapper_fn("ema", sgd(1.0)),
-    "twice": mox.get_optimizer_wrapper_fn(
-        "lookahead", mox.get_optimizer_wrapper_fn("ema", sgd(1.0)), k=1, alpha=1.0
-    ),
+    "twice": mox.get_optimizer_wrapper_fn("lookahead", mox.get_optimizer_wrapper_fn("ema", sgd(1.0)), k=1, alpha=1.0),
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,9 @@ from moxing.tensorflow.executor.ledger import Ledger
 from moxing.tensorflow.executor.loop import Progress, Stepper, make_stepper
 from moxing.tensorflow.executor.model import build_model
 from moxing.tensorflow.executor.signals import StopSignal
+from moxing.tensorflow.optimizer.ema import MARK, averaged_name
 from moxing.tf1.data_seeds import data_seeds
+from moxing.tf1.variables import saved_name
 
 #: A signal is looked at between calls, so one must not take longer than about this.
 _SECONDS_PER_CALL = 0.5
@@ -74,7 +76,7 @@ def build_inter(config: RunConfig, step: Step, seed: int) -> Inter | None:
             f"input_fn in mode {config.inter_mode.value} is made of queues or placeholders, which cannot begin anew "
             "for every evaluation: use tf.data there."
         )
-    with step.strategy.beside(scope) as own:
+    with step.strategy.beside(scope, _evaluated_instead()) as own:
         model = build_model(config, config.inter_mode, inputs.for_model())
     hooks = [hook for hook in model.hooks if _wants_inter(hook)]
     serving = [hook for hook in hooks if isinstance(hook, EvaluationHook)]
@@ -107,6 +109,17 @@ def build_inter(config: RunConfig, step: Step, seed: int) -> Inter | None:
         feeds=feeds,
         batch_size=config.batch_size if config.batches else None,
     )
+
+
+def _evaluated_instead() -> Callable[[tf.Variable], tf.Variable]:
+    """As EVAL does it: where the optimizer keeps averages of the weights, they are what is evaluated."""
+    variables = {saved_name(variable): variable for variable in tf.global_variables()}
+
+    def instead(variable: tf.Variable) -> tf.Variable:
+        average = variables.get(averaged_name(variable)) if MARK in variables and variable.trainable else None
+        return variable if average is None or average.dtype != variable.dtype else average
+
+    return instead
 
 
 def monitored(hooks: Sequence[EvaluationHook]) -> dict[str, tf.Tensor]:

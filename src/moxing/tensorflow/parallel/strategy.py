@@ -12,7 +12,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.parallel.devices import logical_cpus
 from moxing.tensorflow.parallel.gradients import GradientPairs, gradients_of, in_scopes, trainable_variables
 from moxing.tensorflow.parallel.loss_scale import LossScale
-from moxing.tf1.towers import Copy, Towers
+from moxing.tf1.towers import Copy, Instead, Towers
 
 #: Why all workers stop together: a hook of one of them asked for it, or one of them was sent a signal.
 HOOK, SIGNAL = 1, 2
@@ -115,9 +115,9 @@ class Strategy:
             yield
 
     @contextmanager
-    def beside(self, scope: str) -> Iterator[list[tf.Variable]]:
+    def beside(self, scope: str, instead: Instead) -> Iterator[list[tf.Variable]]:
         """Inside, `model_fn` builds the model in another mode, on the variables; see `Towers.build_beside`."""
-        with tf.device(self.place(0)), self._towers.build_beside(scope) as own:
+        with tf.device(self.place(0)), self._towers.build_beside(scope, instead) as own:
             yield own
 
     def place(self, index: int) -> Callable[[tf.Operation], str]:
