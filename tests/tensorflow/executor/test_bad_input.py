@@ -674,16 +674,9 @@ def test_variables_not_finite_are_not_saved(tmp_path):
     ("flag", "value"),
     [
         ("warmup_steps", 10),
-        ("dgc_sparsity_strategy", "0.75,0.9"),
-        ("dgc_momentum_type", "vanilla"),
-        ("dgc_momentum", 0.9),
-        ("dgc_momentum_factor_masking", True),
-        ("dgc_total_samples", 100),
-        ("min_size_in_kb", 100),
         ("var_space_starter", 3),
         ("var_mix_offset", 3),
         ("variable_update", "auto"),
-        ("variable_update", "distributed_replicated_dgc"),
         ("variable_update", "distributed_replicated_mix"),
     ],
 )
@@ -693,7 +686,7 @@ def test_what_is_not_there_yet_is_refused(flag, value):
     assert holds(text, f"--{flag}={value}", "version")
 
 
-@pytest.mark.parametrize("update", ["collective", "distributed_replicated"])
+@pytest.mark.parametrize("update", ["collective", "distributed_replicated", "distributed_replicated_dgc"])
 def test_a_clusters_way_of_updating_needs_one(update):
     mox.set_flag("variable_update", update)
     text = error_of(FlagError, model_fn=forbidden_model)
