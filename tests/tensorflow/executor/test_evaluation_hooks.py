@@ -459,6 +459,13 @@ def test_what_cannot_be_evaluated():
         )
 
 
+def test_not_in_a_cluster():
+    for name, value in {"job_name": "worker", "task_index": 0, "worker_hosts": "127.0.0.1:1,127.0.0.1:2"}.items():
+        mox.set_flag(name, value)
+    with pytest.raises(NotImplementedError, match="inter_mode='EVAL'.*of a cluster.*Leave inter_mode out"):
+        run(log_hook())
+
+
 def test_inter_mode_without_hooks(caplog):
     run(lambda batch, w: [], steps=2)
     assert "no hook that uses it" in caplog.text

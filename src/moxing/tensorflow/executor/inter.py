@@ -51,6 +51,15 @@ class Inter:
     batch_size: int | None
 
 
+def refuse_in_cluster(config: RunConfig, is_cluster: bool) -> None:
+    """Raises, in all processes and before any of them waits for another, where there would be an evaluation."""
+    if is_cluster and config.inter_mode is not None:
+        raise NotImplementedError(
+            f"mox.run(inter_mode={config.inter_mode.value!r}): an evaluation inside the training of a cluster is not "
+            "available in this version. Leave inter_mode out, and evaluate the checkpoints in a job of their own."
+        )
+
+
 def build_inter(config: RunConfig, step: Step, seed: int) -> Inter | None:
     """Builds the branch behind the training step; None where `mox.run` was given no `inter_mode`.
 
@@ -61,11 +70,6 @@ def build_inter(config: RunConfig, step: Step, seed: int) -> Inter | None:
     """
     if config.inter_mode is None:
         return None
-    if step.strategy.workers > 1:
-        raise NotImplementedError(
-            f"mox.run(inter_mode={config.inter_mode.value!r}): an evaluation inside the training of a cluster is not "
-            "available in this version. Leave inter_mode out, and evaluate the checkpoints in a job of their own."
-        )
     scope = f"inter_{config.inter_mode.value.lower()}"
     with tf.name_scope(scope):
         limit = tf.placeholder_with_default(tf.constant(-1, tf.int64), [], name="samples")

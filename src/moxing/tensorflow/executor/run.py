@@ -26,7 +26,7 @@ from moxing.tensorflow.executor.hooks.outputs import OutputHook
 from moxing.tensorflow.executor.hooks.save import SaveAction
 from moxing.tensorflow.executor.hooks.summaries import SummaryAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks, hooks_of_towers
-from moxing.tensorflow.executor.inter import Inter, build_inter, without_inter
+from moxing.tensorflow.executor.inter import Inter, build_inter, refuse_in_cluster, without_inter
 from moxing.tensorflow.executor.job import Job, join_job
 from moxing.tensorflow.executor.labels import check_labels, labels_path, saved_labels
 from moxing.tensorflow.executor.loop import Progress, make_stepper
@@ -105,6 +105,7 @@ def run(
         max_number_of_steps, checkpoint_path, log_every_n_steps, output_every_n_steps, save_summary_steps,
         save_model_secs, export_model, fetch_strategy_fn, save_model_steps,
     )  # fmt: skip
+    refuse_in_cluster(config, current_role().is_cluster)
     job = join_job(config.mode)
     if job is None:
         tf.logging.info("%s: this process has no part in mode %s.", current_role().name, config.mode.value)
