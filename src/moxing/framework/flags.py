@@ -320,7 +320,7 @@ FLAGS = FlagRegistry(
         Flag("dgc_momentum", float, None, "Momentum factor of deep gradient compression."),
         Flag("dgc_momentum_factor_masking", bool, None, "Mask the momentum of gradients that were sent."),
         Flag("dgc_total_samples", int, None, "Samples per epoch, for the warm-up of the sparsity."),
-        Flag("min_size_in_kb", int, None, "distributed_replicated_mix: smallest variable that is compressed."),
+        Flag("min_size_in_kb", int, None, "Smallest variable whose gradients are compressed."),
         Flag("var_space_starter", int, None, "distributed_replicated_mix: tuning."),
         Flag("var_mix_offset", int, None, "distributed_replicated_mix: tuning."),
         Flag(
