@@ -312,22 +312,25 @@ def cut_to(dataset: tf.data.Dataset, limit: tf.Tensor) -> tf.data.Dataset:
     """The first `limit` samples of a data set of batches, -1 for all: the last batch is cut.
 
     Args:
-      dataset: its elements are tuples of tensors; those as long as the first count as one sample a row.
+      dataset: its elements are batches; of their tensors those as long as the first have one sample a row.
       limit: how many samples.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
-      ...     batches = tf.data.Dataset.range(10).batch(4).map(lambda number: (number,))
+      ...     batches = tf.data.Dataset.range(10).batch(4).map(lambda number: (number, number + 1, [1, 2, 3]))
       ...     batch = tf.data.make_one_shot_iterator(cut_to(batches, tf.constant(6, tf.int64))).get_next()
-      ...     print([session.run(batch)[0].tolist() for _ in range(2)])
-      [[0, 1, 2, 3], [4, 5]]
+      ...     for _ in range(2):
+      ...         print([part.tolist() for part in session.run(batch)])
+      [[0, 1, 2, 3], [1, 2, 3, 4], [1, 2, 3]]
+      [[4, 5], [5, 6], [1, 2, 3]]
     """
     everything = np.int64(_ENDLESS)
 
-    def cut(left: tf.Tensor, *element: Any) -> Any:
+    def cut(left: tf.Tensor, element: Any) -> Any:
         length = _length(tf.nest.flatten(element))
         taken = tf.minimum(length, left)
-        return left - taken, (tuple(_rows(leaf, length, taken) for leaf in element), taken)
+        rows = tf.nest.map_structure(lambda leaf: _rows(leaf, length, taken), element)
+        return left - taken, (rows, taken)
 
     first = tf.where(limit < 0, everything, limit)
     cutting = dataset.scan(first, cut).take_while(lambda _, taken: taken > 0)

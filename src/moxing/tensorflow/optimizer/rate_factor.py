@@ -24,7 +24,7 @@ def rate_factor() -> tf.Variable:
       ...     optimizer = with_factor(lambda: tf.train.GradientDescentOptimizer(0.5), factor)()
       ...     w = tf.get_variable('w', initializer=1.0, use_resource=True)
       ...     train = optimizer.minimize(w)
-      ...     session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+      ...     session.run(tf.group(tf.global_variables_initializer(), tf.local_variables_initializer()))
       ...     session.run(factor.assign(0.1).op)
       ...     session.run(train)
       ...     print(session.run(w))
