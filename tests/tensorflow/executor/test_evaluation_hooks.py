@@ -300,6 +300,23 @@ def test_averages_of_the_weights_are_evaluated(caplog):
     assert [text.split()[-1] for _, text in evaluated(caplog, "[V]")] == ["-0.500", "-1.250"]
 
 
+@pytest.mark.parametrize("update", ["parameter_server", "replicated"])
+def test_two_towers(update, tmp_path, caplog):
+    """The evaluation takes every sample once, and what is restored reaches both towers."""
+    caplog.set_level("INFO")
+    mox.set_flag("num_gpus", 2)
+    mox.set_flag("variable_update", update)
+
+    def hooks(batch, w):
+        best = mox.EarlyStoppingHook({"x": tf.abs(w + 5.0)}, "x", 4, 8, patience=2, prefix="[E]", restore_best=True)
+        return [best, *log_hook(7, period=2)(batch, w)]
+
+    result = run(hooks, tmp_path, steps=100)
+    assert result.global_step == 8
+    assert [text.split()[1] for _, text in evaluated(caplog, "[V]")] == ["3.000"] * 4
+    assert tf.train.load_checkpoint(result.checkpoint_path).get_tensor("w") == -4.0
+
+
 def early(**arguments):
     return lambda batch, w: [
         mox.EarlyStoppingHook({"accuracy": tf.minimum(-w, 25.0)}, "accuracy", 32, 640, 10, 1, prefix="[E]", **arguments)
