@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 from sklearn.datasets import load_digits
 
-BATCH, EPOCHS = 16, 12
+BATCH, EPOCHS = 16, 40
 
 
 def main() -> None:

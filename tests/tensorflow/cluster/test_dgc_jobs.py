@@ -110,7 +110,10 @@ def test_a_firewall_is_an_error_that_says_so(tmp_path):
 
 
 def test_digits_are_learnt_as_well_as_with_all_gradients(tmp_path):
-    """Four workers, 99 % of the gradients left out after a warm-up."""
+    """Four workers, 99 % of the gradients left out after a warm-up, until both have converged.
+
+    With fewer epochs compression is behind by up to 2 %; one digit of the 360 is 0.3 %.
+    """
     pytest.importorskip("sklearn")
     flags = ["--dgc_sparsity_strategy=0.75,0.9375,0.984,0.99", "--dgc_total_samples=1437", DGC]
     dense, few = (
