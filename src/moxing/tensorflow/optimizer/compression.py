@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError
 
 #: The warm-up of the paper, an epoch each; the last one stays.
 WARM_UP = (0.75, 0.9375, 0.984375, 0.996, 0.999)
@@ -91,23 +91,23 @@ def settings(
 
     samples, words = chosen("total_samples", total_samples, "dgc_total_samples")
     if samples is not None and not _is_integer(samples, 1):
-        raise ValueError(f"{words}: expected the samples of an epoch, an integer from 1.")
+        raise _wrong(words, "expected the samples of an epoch, an integer from 1.")
     kilobytes, words = chosen("min_size_in_kb", min_size_in_kb, "min_size_in_kb")
     if kilobytes is not None and not _is_integer(kilobytes, 0):
-        raise ValueError(f"{words}: expected an integer from 0.")
+        raise _wrong(words, "expected an integer from 0.")
     factor, words = chosen("momentum", momentum, "dgc_momentum")
     if factor is not None and not (_is_number(factor) and 0 <= factor < 1):
-        raise ValueError(f"{words}: expected a number from 0 to below 1.")
+        raise _wrong(words, "expected a number from 0 to below 1.")
     kind, words = chosen("momentum_type", momentum_type, "dgc_momentum_type")
     if kind not in (None, "vanilla", "nesterov"):
-        raise ValueError(f"{words}: expected vanilla or nesterov.")
+        raise _wrong(words, "expected vanilla or nesterov.")
     masking, words = chosen("momentum_factor_masking", momentum_factor_masking, "dgc_momentum_factor_masking")
     if masking not in (None, True, False):
-        raise ValueError(f"{words}: expected True or False.")
+        raise _wrong(words, "expected True or False.")
     strategy, words = chosen("sparsity_strategy", sparsity_strategy, "dgc_sparsity_strategy")
     sparsities = _sparsities(strategy, words) if strategy is not None else WARM_UP if samples else WARM_UP[-1:]
     if len(sparsities) > 1 and samples is None:
-        raise ValueError(f"{words}: a sparsity for every epoch needs --dgc_total_samples, the samples of an epoch.")
+        raise _wrong(words, "a sparsity for every epoch needs --dgc_total_samples, the samples of an epoch.")
     return Settings(
         sparsities,
         None if factor is None else float(factor),
@@ -126,11 +126,14 @@ def _sparsities(text: Any, words: str) -> tuple[float, ...]:
         except ValueError:
             value = math.nan
         if not 0 <= value < 1:
-            raise ValueError(
-                f"{words}: {piece.strip()!r} is no sparsity; expected numbers from 0 to below 1, with commas."
-            )
+            raise _wrong(words, f"{piece.strip()!r} is no sparsity; expected numbers from 0 to below 1, with commas.")
         found.append(value)
     return tuple(found)
+
+
+def _wrong(words: str, message: str) -> ValueError:
+    kind = FlagError if words.startswith("--") else ValueError
+    return kind(f"{words}: {message}")
 
 
 def _is_integer(value: Any, least: int) -> bool:

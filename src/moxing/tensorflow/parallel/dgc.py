@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError
 from moxing.tensorflow.cluster.ring import Results
 from moxing.tensorflow.optimizer.batch_gradients import BatchGradientsOptimizer
 from moxing.tensorflow.optimizer.compression import Compressor, Settings, settings
@@ -52,7 +52,7 @@ class Dgc(Collective):
         global_step: tf.Variable,
     ) -> tf.Operation:
         if FLAGS.get("loss_scale") == "dynamic":
-            raise ValueError(
+            raise FlagError(
                 f"--loss_scale=dynamic with {_NAME}: gradients that are not finite would stay in what the workers "
                 "keep; give a number."
             )
