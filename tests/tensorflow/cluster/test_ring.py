@@ -118,6 +118,14 @@ def test_broken_off_from_another_thread():
             rings[0].add(np.zeros(3))  # the other one never comes
 
 
+@pytest.mark.parametrize("use", [Ring.add, Ring.gather])
+def test_after_the_end(use):
+    with workers(2) as rings:
+        rings[0].close()
+        with pytest.raises(RingBrokenError):
+            use(rings[0], np.zeros(3))
+
+
 def test_a_stranger_is_sent_away():
     listener = Listener()
     stranger = socket.create_connection(("127.0.0.1", listener.port))

@@ -141,7 +141,10 @@ class Ring:
         self._sender.shutdown(wait=False)
 
     def _send(self, values: np.ndarray) -> Future[None]:
-        return self._sender.submit(self._send_all, _bytes_of(values))
+        try:
+            return self._sender.submit(self._send_all, _bytes_of(values))
+        except RuntimeError as error:  # closed in the meantime
+            raise self._broken() from error
 
     def _send_all(self, view: memoryview) -> None:
         try:
