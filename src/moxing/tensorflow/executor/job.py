@@ -93,13 +93,13 @@ class Job:
         server, role = self._server, self.role
         if server is None:
             return None
-        before = f"worker {(role.index - 1) % role.num_workers}"
+        before, following = (f"worker {(role.index + way) % role.num_workers}" for way in (-1, 1))
         key = self._key("ring")
         own = connected(
             role.index,
             role.workers,
             tell=lambda where: server.tell(before, key, where),
-            told=lambda: server.wait_until_told(key),
+            told=lambda: server.wait_until_told(key, by=following),
         )
         if self.any_worker("no_ring", own is None):
             tf.logging.warning(
