@@ -152,6 +152,23 @@ def test_the_watch_can_be_stopped_from_on_lost_and_its_threads_end(closed_addres
         assert thread.daemon and not thread.is_alive()
 
 
+def test_what_is_under_way_is_waited_for(closed_address):
+    begun, ended = threading.Event(), []
+
+    def on_lost(name, why):
+        begun.set()
+        time.sleep(0.5)
+        ended.append(name)
+
+    watch = PeerWatch({"ps 0": closed_address}, on_lost, **FAST)
+    watch.start(reached=["ps 0"])
+    assert begun.wait(5)
+    watch.join(0.05)
+    assert not ended
+    watch.join(5)
+    assert ended == ["ps 0"]
+
+
 def test_callbacks_that_fail_stay_in_the_watch(closed_address, watch, caplog):
     def fail(*_):
         raise KeyError("gone")

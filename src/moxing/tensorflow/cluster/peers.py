@@ -208,6 +208,12 @@ class PeerWatch:
         with self._lock:
             self._over.set()
 
+    def join(self, timeout: float) -> None:
+        """Waits until the watch's threads have ended, after `stop` or a loss, but no longer than `timeout` seconds."""
+        until = time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
     def _watch(self, name: str, delay: float, seen: bool) -> None:
         try:
             self._over.wait(delay)

@@ -35,6 +35,8 @@ from moxing.tensorflow.cluster.roll_call import CHIEF, RollCall
 _POLL_SECONDS = 0.2
 #: How long a process may take to leave by itself when a peer has died, before it is ended.
 _SECONDS_TO_LEAVE = 4.0
+#: How long the end of the process waits for the watch, which may be closing the session or asking a peer.
+_SECONDS_TO_JOIN = 3.0
 
 
 class PeerLostError(RuntimeError):
@@ -214,6 +216,8 @@ class Server:
     def goodbye(self) -> None:
         """Tells the others that this process ends well."""
         self._watch.stop()
+        # A thread that comes back from TensorFlow while Python is ending takes the process down with SIGABRT.
+        self._watch.join(_SECONDS_TO_JOIN)
         if self.loss is not None or self.in_run or _failed():
             return
         for peer in self.role.peers:
