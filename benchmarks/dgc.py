@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from children import end, quiet_environment, wait_for
 from report import surroundings
 
 JOB = Path(__file__).parent / "dgc_job.py"
@@ -86,9 +87,7 @@ def sent(host: str) -> int:
 def trained(names: list[str], steps: int, threads: int, copies: int, flags: list[str]) -> dict[str, float]:
     """Steps a second of both workers, and megabytes a step that the first one sent beside copies of the model."""
     workers = ",".join(f"{address}:{PORT}" for address in ADDRESSES)
-    left_out = ("TF_CONFIG", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-    environment = {name: value for name, value in os.environ.items() if name not in left_out}
-    environment |= {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1", "OMP_NUM_THREADS": str(threads)}
+    environment = quiet_environment(threads)
     before = sent(names[0])
     with contextlib.ExitStack() as stack:
         running = []
@@ -98,13 +97,9 @@ def trained(names: list[str], steps: int, threads: int, copies: int, flags: list
             words += [f"--num_inter_threads={threads + 1}", f"--num_intra_threads={threads}"]
             command = ["ip", "netns", "exec", name, sys.executable, str(JOB), str(steps), *words]
             child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=environment)
-            stack.callback(_end, child)
+            stack.callback(end, child)
             running.append((child, output))
-        until = time.monotonic() + SECONDS
-        while any(child.poll() is None for child, _ in running) and time.monotonic() < until:
-            if any(child.poll() for child, _ in running):
-                break
-            time.sleep(0.1)
+        wait_for([child for child, _ in running], SECONDS)
         rates = []
         for child, output in running:
             output.seek(0)
@@ -115,12 +110,6 @@ def trained(names: list[str], steps: int, threads: int, copies: int, flags: list
             rates.append(float(found.group(1)))
     on_wire = sent(names[0]) - before - 4 * PARAMETERS * copies
     return {"rate": statistics.mean(rates), "megabytes": on_wire / (2 * steps + 1) / 1e6}
-
-
-def _end(child: subprocess.Popen) -> None:
-    if child.poll() is None:
-        child.kill()
-    child.wait()
 
 
 def compressing(sparsity: float) -> tuple[float, float]:

@@ -35,7 +35,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import socket
 import statistics
 import subprocess
@@ -46,6 +45,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from children import end, quiet_environment, wait_for
 from report import chosen, installed, surroundings
 
 FOLDER = Path(__file__).parent / "scaling_peers"
@@ -180,11 +180,7 @@ def free_ports(count: int) -> Iterator[list[int]]:
 
 def reported(title: str, processes: list[Process], task: list[object], threads: int) -> list[list[float]]:
     """The figures that the processes of one peer print, once: steps, seconds, bytes and parameters of every worker."""
-    left_out = ("TF_CONFIG", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-    settings = {name: value for name, value in os.environ.items() if name not in left_out}
-    settings |= {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "1", "CUDA_VISIBLE_DEVICES": "-1"}
-    if threads:
-        settings["OMP_NUM_THREADS"] = str(threads)
+    settings = quiet_environment(threads)
     words = [str(word) for word in task]
     with contextlib.ExitStack() as stack:
         running = []
@@ -193,9 +189,9 @@ def reported(title: str, processes: list[Process], task: list[object], threads: 
             output, errors = (stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2))
             command = [sys.executable, str(FOLDER / process.script), *words, *process.words]
             child = subprocess.Popen(command, stdout=output, stderr=errors, env={**settings, **process.settings})
-            stack.callback(_end, child)
+            stack.callback(end, child)
             running.append((process, child, output, errors))
-        failed = _wait([child for _, child, _, _ in running])
+        failed = wait_for([child for _, child, _, _ in running], SECONDS_OF_A_ROUND)
         found = []
         for process, child, output, errors in running:
             output.seek(0)
@@ -210,26 +206,6 @@ def reported(title: str, processes: list[Process], task: list[object], threads: 
     told = "; ".join(f"{steps:.0f} steps in {seconds:.2f} s, {sent / 1e6:.1f} MB" for steps, seconds, sent, _ in found)
     print(f"{title}, {' '.join(words)}: {told}", file=sys.stderr, flush=True)
     return found
-
-
-def _end(child: subprocess.Popen) -> None:
-    if child.poll() is None:
-        child.kill()
-    child.wait()
-
-
-def _wait(children: list[subprocess.Popen]) -> subprocess.Popen | None:
-    """Waits for all; returns the first that failed, or that did not end in time."""
-    until = time.monotonic() + SECONDS_OF_A_ROUND
-    while time.monotonic() < until:
-        codes = [child.poll() for child in children]
-        for child, code in zip(children, codes, strict=True):
-            if code:
-                return child
-        if None not in codes:
-            return None
-        time.sleep(0.05)
-    return next((child for child in children if child.poll() is None), None)
 
 
 def cluster_figures(models: list[str], peers: list[str], options: argparse.Namespace) -> dict[str, dict[str, Figures]]:

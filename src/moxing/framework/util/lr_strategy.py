@@ -7,10 +7,11 @@ does, on arrays. What does the computing is a module that both have: `tensorflow
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from moxing.framework.util.numbers_given import is_number
 
 _FORM = 'expected "EPOCH:RATE,EPOCH:RATE,...", where RATE is a number, a->b (linear) or a=>b (exponential)'
 
@@ -74,7 +75,7 @@ def parse_stages(lr_strategy: Any) -> list[Stage]:
 def check_counts(num_samples: Any, global_batch_size: Any) -> None:
     """Raises an error where the sizes of an epoch and a step are no positive numbers."""
     for argument, value in (("num_samples", num_samples), ("global_batch_size", global_batch_size)):
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < math.inf:
+        if not is_number(value) or not 0 < float(value) < math.inf:
             raise ValueError(f"piecewise_lr({argument}={value!r}): expected a positive number.")
 
 

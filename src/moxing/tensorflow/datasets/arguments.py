@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import numbers
+from moxing.framework.util.numbers_given import is_integer
 
 
 def check_counts(at_least: int = 1, **counts: int | None) -> None:
@@ -14,7 +14,5 @@ def check_counts(at_least: int = 1, **counts: int | None) -> None:
       ValueError: batch_size=0: expected a number from 1.
     """
     for name, value in counts.items():
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < at_least
-        ):
+        if value is not None and not is_integer(value, at_least):
             raise ValueError(f"{name}={value!r}: expected a number from {at_least}.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import numbers
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
+from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.executor.callbacks import require_callable
 from moxing.tensorflow.executor.specs import ExportKeys, ModeKeys
 
@@ -174,8 +174,7 @@ def _optimizer_fns(optimizer_fn: Any) -> list[Callable[..., Any]]:
 def _count(name: str, value: Any, least: int = 0) -> int:
     if value is None:
         return 0
-    number: Any = value
-    if isinstance(number, bool) or not isinstance(number, numbers.Real) or number % 1 or number < least:
+    if not is_number(value) or value % 1 or value < least:
         raise ValueError(f"mox.run({name}={value!r}): expected an integer from {least}.")
     return int(value)
 
@@ -198,7 +197,7 @@ def _save_period(secs: Any, steps: Any) -> tuple[float | None, int | None]:
     for name, value in (("save_model_secs", secs), ("save_model_steps", steps)):
         if value is None or value is DEFAULT:
             continue
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or value < 0:
+        if not is_number(value) or value < 0:
             raise ValueError(f"mox.run({name}={value!r}): expected a number from 0, or None for never.")
     if secs is DEFAULT and steps is DEFAULT:
         return DEFAULT_SAVE_SECS, None

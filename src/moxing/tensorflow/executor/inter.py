@@ -15,15 +15,12 @@ from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
 from moxing.tensorflow.executor.hooks.feed import FeedSessionRunHook
 from moxing.tensorflow.executor.inputs import Inputs, build_inputs
 from moxing.tensorflow.executor.ledger import Ledger
-from moxing.tensorflow.executor.loop import Progress, Stepper, make_stepper
+from moxing.tensorflow.executor.loop import SECONDS_PER_CALL, Progress, Stepper, make_stepper
 from moxing.tensorflow.executor.model import build_model
 from moxing.tensorflow.executor.signals import StopSignal
-from moxing.tensorflow.optimizer.ema import MARK, averaged_name
+from moxing.tensorflow.optimizer.ema import average_in
 from moxing.tf1.data_seeds import data_seeds
 from moxing.tf1.variables import saved_name
-
-#: A signal is looked at between calls, so one must not take longer than about this.
-_SECONDS_PER_CALL = 0.5
 
 
 @dataclass
@@ -120,8 +117,8 @@ def _evaluated_instead() -> Callable[[tf.Variable], tf.Variable]:
     variables = {saved_name(variable): variable for variable in tf.global_variables()}
 
     def instead(variable: tf.Variable) -> tf.Variable:
-        average = variables.get(averaged_name(variable)) if MARK in variables and variable.trainable else None
-        return variable if average is None or average.dtype != variable.dtype else average
+        name = average_in(variables, variable)
+        return variables[name] if name is not None and variables[name].dtype == variable.dtype else variable
 
     return instead
 
@@ -174,7 +171,7 @@ class Evaluator:
         return self._by_hook(progress.ledger.means)
 
     def _advance(self, before: Progress, needed: int | None) -> Progress:
-        count = 1 if self._seconds_per_step is None else max(1, int(_SECONDS_PER_CALL / self._seconds_per_step))
+        count = 1 if self._seconds_per_step is None else max(1, int(SECONDS_PER_CALL / self._seconds_per_step))
         done = before.ledger.steps
         count = count if needed is None else min(count, needed - done)
         started = time.perf_counter()

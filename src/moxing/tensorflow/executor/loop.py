@@ -16,6 +16,9 @@ from moxing.tensorflow.executor.graph import Step
 from moxing.tensorflow.executor.ledger import LedgerValues
 from moxing.tf1.surgery import CannotRebuild, Part
 
+#: A signal is handled between two calls, so one must not take longer than about this.
+SECONDS_PER_CALL = 0.5
+
 #: What `Step.checks` say before the first round: value and type.
 _BEFORE = {"finite": (True, tf.bool), "halt": (0, tf.int32), "reached": (0, tf.int32), "next_steps": (1, tf.int64)}
 

@@ -11,7 +11,7 @@ from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.session_config import session_config
 from moxing.tensorflow.executor.specs import ModeKeys
-from moxing.tensorflow.optimizer.ema import MARK, averaged_name
+from moxing.tensorflow.optimizer.ema import average_in
 from moxing.tensorflow.parallel.gradients import patterns, selected
 from moxing.tensorflow.parallel.loss_scale import OWN_STATE
 from moxing.tf1.variables import saved_name, saved_shape
@@ -83,16 +83,10 @@ def make_restore(source: checkpoint.Source, training: bool, with_patterns: bool 
 
 def _averages(source: checkpoint.Source, variables: Sequence[tf.Variable]) -> NameOf:
     """The name to read a variable from: its moving average where the training kept one, see `EmaOptimizer`."""
-    averaged = [
-        variable
-        for variable in variables
-        if MARK in source.shapes and variable.trainable and averaged_name(variable) in source.shapes
-    ]
-    if averaged:
-        tf.logging.info("%d variables are their moving averages over the training.", len(averaged))
-    return lambda variable: (
-        averaged_name(variable) if any(variable is one for one in averaged) else saved_name(variable)
-    )
+    averages = {id(variable): average_in(source.shapes, variable) for variable in variables}
+    if count := sum(name is not None for name in averages.values()):
+        tf.logging.info("%d variables are their moving averages over the training.", count)
+    return lambda variable: averages[id(variable)] or saved_name(variable)
 
 
 def _by_name(variables: Sequence[tf.Variable], name_of: NameOf) -> dict[str, list[tf.Variable] | tf.Variable]:

@@ -19,7 +19,7 @@ from moxing.tensorflow.executor.hooks.save import NotFiniteError, SaveAction, la
 from moxing.tensorflow.executor.hooks.summaries import SummaryAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
 from moxing.tensorflow.executor.job import Job
-from moxing.tensorflow.executor.loop import Progress, Stepper
+from moxing.tensorflow.executor.loop import SECONDS_PER_CALL, Progress, Stepper
 from moxing.tensorflow.executor.progress import Bar
 from moxing.tensorflow.executor.signals import StopSignal
 from moxing.tensorflow.executor.specs import ModeKeys
@@ -29,9 +29,6 @@ from moxing.tensorflow.parallel.strategy import HOOK, SIGNAL, Strategy
 #: gains.
 _SHORT_STEP_SECONDS = 0.001
 _ON_CALLING_THREAD = tf.RunOptions(inter_op_thread_pool=-1)
-
-#: A signal is handled when the loop returns, so one call must not take longer than about this.
-_SECONDS_PER_CALL = 0.5
 
 
 class Runner:
@@ -167,7 +164,7 @@ class Runner:
         steps = min(left, *(action.steps_until(done) for action in self._actions))
         if self._seconds_per_step is None:
             return 1  # the first step pays for starting up and says little of the others
-        return max(1, min(steps, int(_SECONDS_PER_CALL / self._seconds_per_step)))
+        return max(1, min(steps, int(SECONDS_PER_CALL / self._seconds_per_step)))
 
     def _check(self, before: Progress, progress: Progress) -> None:
         if not progress.finite:

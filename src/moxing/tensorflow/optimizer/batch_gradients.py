@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
+from moxing.framework.util.numbers_given import is_integer
 from moxing.tensorflow.optimizer.simple_sync_optimizer import SimpleSyncOptimizer
 from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.workers import num_workers, task_device, task_index
@@ -59,7 +59,7 @@ class BatchGradientsOptimizer(OptimizerWrapper):
         sync_on_apply: bool = False,
         name: str = "BatchGradients",
     ) -> None:
-        if isinstance(num_batches, bool) or not isinstance(num_batches, numbers.Integral) or num_batches < 1:
+        if not is_integer(num_batches, 1):
             raise ValueError(f"batch_gradients(num_batches={num_batches!r}): expected an integer from 1.")
         if not isinstance(sync_on_apply, bool):
             raise ValueError(f"batch_gradients(sync_on_apply={sync_on_apply!r}): expected True or False.")

@@ -14,13 +14,13 @@ gradient, and goes into plain gradient descent.
 from __future__ import annotations
 
 import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from moxing.framework.flags import FLAGS, FlagError
+from moxing.framework.util.numbers_given import is_integer, is_number
 
 #: The warm-up of the paper, an epoch each; the last one stays.
 WARM_UP = (0.75, 0.9375, 0.984375, 0.996, 0.999)
@@ -90,13 +90,13 @@ def settings(
         )
 
     samples, words = chosen("total_samples", total_samples, "dgc_total_samples")
-    if samples is not None and not _is_integer(samples, 1):
+    if samples is not None and not is_integer(samples, 1):
         raise _wrong(words, "expected the samples of an epoch, an integer from 1.")
     kilobytes, words = chosen("min_size_in_kb", min_size_in_kb, "min_size_in_kb")
-    if kilobytes is not None and not _is_integer(kilobytes, 0):
+    if kilobytes is not None and not is_integer(kilobytes, 0):
         raise _wrong(words, "expected an integer from 0.")
     factor, words = chosen("momentum", momentum, "dgc_momentum")
-    if factor is not None and not (_is_number(factor) and 0 <= factor < 1):
+    if factor is not None and not (is_number(factor) and 0 <= factor < 1):
         raise _wrong(words, "expected a number from 0 to below 1.")
     kind, words = chosen("momentum_type", momentum_type, "dgc_momentum_type")
     if kind not in (None, "vanilla", "nesterov"):
@@ -134,14 +134,6 @@ def _sparsities(text: Any, words: str) -> tuple[float, ...]:
 def _wrong(words: str, message: str) -> ValueError:
     kind = FlagError if words.startswith("--") else ValueError
     return kind(f"{words}: {message}")
-
-
-def _is_integer(value: Any, least: int) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 class Compressor:

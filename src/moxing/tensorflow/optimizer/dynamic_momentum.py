@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.optimizer.lars import adapts, lars_gradients
 from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.wrapper import GradientPairs
@@ -120,7 +121,7 @@ class DyMomentumOptimizer(tf.train.MomentumOptimizer):
 
 def _check_order(name: str, high: str, above: Any, low: str, below: Any, limit: float) -> None:
     for argument, value in ((high, above), (low, below)):
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 <= float(value) < limit:
+        if not is_number(value) or not 0 <= float(value) < limit:
             raise ValueError(f"{name}({argument}={value!r}): expected a number from 0 to below {limit:g}.")
     if above < below:
         raise ValueError(f"{name}({high}={above!r}): expected at least {low}={below!r}.")

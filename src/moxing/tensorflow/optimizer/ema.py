@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.optimizer.lookahead import copied_at_first
 from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.wrapper import OWN_VARIABLES, GradientPairs, OptimizerWrapper
@@ -51,7 +51,7 @@ class EmaOptimizer(OptimizerWrapper):
     def __init__(
         self, optimizer: tf.train.Optimizer, decay: float = 0.9999, warm_up: bool = False, name: str = "EMA"
     ) -> None:
-        if isinstance(decay, bool) or not isinstance(decay, numbers.Real) or not 0 <= float(decay) < 1:
+        if not is_number(decay) or not 0 <= float(decay) < 1:
             raise ValueError(f"ema(decay={decay!r}): expected a number from 0 to below 1, such as 0.9999.")
         if not isinstance(warm_up, bool):
             raise ValueError(f"ema(warm_up={warm_up!r}): expected True or False.")
@@ -90,6 +90,19 @@ class EmaOptimizer(OptimizerWrapper):
             return tf.constant(1.0 - self._decay, tf.float64)
         done = tf.cast(self._count.read_value(), tf.float64)
         return 1.0 - tf.minimum(tf.constant(self._decay, tf.float64), (1.0 + done) / (10.0 + done))
+
+
+def average_in(names: Container[str], variable: tf.Variable) -> str | None:
+    """The name of a variable's average, where `names`, those of a checkpoint or a graph, have averages of this class.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     w = tf.get_variable('w', [2])
+      >>> average_in({MARK, 'w/ExponentialMovingAverage'}, w), average_in({'w/ExponentialMovingAverage'}, w)
+      ('w/ExponentialMovingAverage', None)
+    """
+    name = averaged_name(variable)
+    return name if MARK in names and variable.trainable and name in names else None
 
 
 def averaged_name(variable: tf.Variable) -> str:

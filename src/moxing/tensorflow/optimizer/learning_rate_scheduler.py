@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.util.lr_strategy import check_counts, parse_stages, rate_at
+from moxing.framework.util.numbers_given import is_number
 
 
 def piecewise_lr(lr_strategy: str | float, num_samples: int, global_batch_size: int) -> tf.Tensor:
@@ -154,11 +154,11 @@ class _Call:
     ) -> None:
         for argument, value in (("max_lr", max_lr), ("max_step", max_step)):
             _check_positive(function, argument, value)
-        if not _is_number(min_lr) or not 0 <= min_lr <= max_lr:
+        if not is_number(min_lr) or not 0 <= min_lr <= max_lr:
             raise ValueError(f"{function}(min_lr={min_lr!r}): expected a number from 0 to max_lr={max_lr!r}.")
-        if not _is_number(warmup_ratio) or not 0 <= warmup_ratio < 1:
+        if not is_number(warmup_ratio) or not 0 <= warmup_ratio < 1:
             raise ValueError(f"{function}(warmup_ratio={warmup_ratio!r}): expected a number from 0 to below 1.")
-        if not _is_number(decay_end_ratio) or not warmup_ratio < decay_end_ratio <= 1:
+        if not is_number(decay_end_ratio) or not warmup_ratio < decay_end_ratio <= 1:
             raise ValueError(
                 f"{function}(decay_end_ratio={decay_end_ratio!r}): expected a number above "
                 f"warmup_ratio={warmup_ratio!r}, up to 1."
@@ -191,10 +191,6 @@ def _half_cosine(left: tf.Tensor) -> tf.Tensor:
     return (1.0 - tf.cos(math.pi * left)) / 2.0
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)
-
-
 def _check_positive(function: str, argument: str, value: Any) -> None:
-    if not _is_number(value) or not 0 < value < math.inf:
+    if not is_number(value) or not 0 < value < math.inf:
         raise ValueError(f"{function}({argument}={value!r}): expected a positive number.")

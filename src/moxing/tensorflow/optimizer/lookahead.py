@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.util.numbers_given import is_integer
 from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.wrapper import GradientPairs, OptimizerWrapper, when
 
@@ -38,7 +39,7 @@ class LookaheadOptimizer(OptimizerWrapper):
     """
 
     def __init__(self, optimizer: tf.train.Optimizer, k: int = 5, alpha: float = 0.5, name: str = "Lookahead") -> None:
-        if isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 1:
+        if not is_integer(k, 1):
             raise ValueError(f"lookahead(k={k!r}): expected an integer from 1.")
         if not isinstance(alpha, numbers.Real) or not 0 < float(alpha) <= 1:
             raise ValueError(f"lookahead(alpha={alpha!r}): expected a number above 0, up to 1.")

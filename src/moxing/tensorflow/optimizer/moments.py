@@ -59,8 +59,7 @@ class MomentsOptimizer(tf.train.Optimizer):
         self._exclude = [re.compile(pattern) for pattern in exclude or ()]
 
     def _decays(self, variable: tf.Variable) -> bool:
-        name = saved_name(variable)
-        return self._weight_decay > 0 and not any(pattern.search(name) for pattern in self._exclude)
+        return self._weight_decay > 0 and not self._excluded(variable)
 
     def _excluded(self, variable: tf.Variable) -> bool:
         return any(pattern.search(saved_name(variable)) for pattern in self._exclude)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.util.numbers_given import is_integer
 from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.wrapper import GradientPairs, OptimizerWrapper, branch
 
@@ -54,7 +54,7 @@ class SimpleSyncOptimizer(OptimizerWrapper):
         self, opt: tf.train.Optimizer, num_workers: int = 1, task_index: int = 0, name: str = "SimpleSync"
     ) -> None:
         for argument, value, least in (("num_workers", num_workers, 1), ("task_index", task_index, 0)):
-            if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < least:
+            if not is_integer(value, least):
                 raise ValueError(f"SimpleSyncOptimizer({argument}={value!r}): expected an integer from {least}.")
         if task_index >= num_workers:
             raise ValueError(

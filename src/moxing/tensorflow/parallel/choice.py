@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from moxing.framework.flags import FLAGS, FlagError, FlagNotAvailableError
+from moxing.tensorflow.cluster.roles import Role
 from moxing.tensorflow.parallel.collective import Collective, Connect, not_connected
 from moxing.tensorflow.parallel.devices import tower_devices
 from moxing.tensorflow.parallel.dgc import Dgc
@@ -29,23 +28,7 @@ _DGC = "distributed_replicated_dgc"
 _ONE_MACHINE = ("replicated", "replicated_host")
 
 
-class Place(Protocol):
-    """What matters here of a process's role."""
-
-    @property
-    def is_cluster(self) -> bool: ...
-
-    @property
-    def num_workers(self) -> int: ...
-
-    @property
-    def index(self) -> int: ...
-
-    @property
-    def ps(self) -> tuple[str, ...]: ...
-
-
-def choose_strategy(training: bool, role: Place, run: int = 0, ring: Connect = not_connected) -> Strategy:
+def choose_strategy(training: bool, role: Role, run: int = 0, ring: Connect = not_connected) -> Strategy:
     """The strategy that the flags ask for, or the best one for the devices.
 
     Args:
@@ -70,7 +53,7 @@ def choose_strategy(training: bool, role: Place, run: int = 0, ring: Connect = n
     return Local(devices) if devices[0].startswith("/cpu") else Replicated(devices)
 
 
-def _in_cluster(update: str | None, devices: list[str], role: Place, run: int, ring: Connect) -> Strategy:
+def _in_cluster(update: str | None, devices: list[str], role: Role, run: int, ring: Connect) -> Strategy:
     if update in _ONE_MACHINE:
         raise FlagError(
             f"--variable_update={update} is for one machine: in a cluster use parameter_server, or collective."

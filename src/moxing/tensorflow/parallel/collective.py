@@ -12,11 +12,11 @@ same number of steps in every call, and the chief says how many.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.cluster.ring import Ring
 from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, number, one_of
 from moxing.tensorflow.parallel.devices import placed
 from moxing.tensorflow.parallel.gradients import GradientPairs, flat
@@ -35,16 +35,6 @@ _SIGNALLED = 1e6
 
 #: What a sum of 32-bit floating-point numbers holds exactly.
 _MOST_STEPS = 1 << 20
-
-
-class Ring(Protocol):
-    """Connections around all workers."""
-
-    def add(self, values: np.ndarray) -> np.ndarray:
-        """The sum of what all workers pass."""
-
-    def gather(self, values: np.ndarray) -> list[np.ndarray]:
-        """What all workers pass, flat, by worker."""
 
 
 Connect = Callable[[], Ring | None]
@@ -68,6 +58,8 @@ class Collective(ClusterWorker):
     in_step = True
     #: `--gradient_clip` is about the mean of all workers.
     clips_mean = True
+    #: Also gradients that are computed on GPUs go around the ring, and not through NCCL.
+    always_by_ring = False
 
     def __init__(
         self, devices: Sequence[str], workers: int, index: int, run: int, connect: Connect = not_connected
@@ -93,7 +85,7 @@ class Collective(ClusterWorker):
     ) -> tf.Operation:
         self.optimizers = optimizers = [made(function) for function in optimizer_fns]
         scale = loss_scale()
-        if all(device.startswith("/cpu") for device in self.devices):
+        if self.always_by_ring or all(device.startswith("/cpu") for device in self.devices):
             self._ring = self._connect()
         with self.local():
             self._stop = number(f"{self.shared}/stop", tf.float32)

@@ -18,12 +18,12 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS, FlagError
-from moxing.tensorflow.cluster.ring import Results
+from moxing.tensorflow.cluster.ring import Results, Ring
 from moxing.tensorflow.optimizer.batch_gradients import BatchGradientsOptimizer
 from moxing.tensorflow.optimizer.compression import Compressor, Settings, settings
 from moxing.tensorflow.optimizer.dgc import DgcOptimizer, without_momentum
 from moxing.tensorflow.optimizer.wrapper import OptimizerWrapper
-from moxing.tensorflow.parallel.collective import Collective, Ring
+from moxing.tensorflow.parallel.collective import Collective
 from moxing.tensorflow.parallel.gradients import GradientPairs, clipped
 from moxing.tensorflow.parallel.optimizers import made
 from moxing.tensorflow.parallel.strategy import Tower
@@ -43,6 +43,7 @@ class Dgc(Collective):
     """
 
     clips_mean = False
+    always_by_ring = True
 
     def train_op(
         self,
@@ -85,15 +86,12 @@ class Dgc(Collective):
         return plain
 
     def _summed(self, groups: Sequence[GradientPairs]) -> list[GradientPairs]:
-        ring = self._ring
-        if ring is None and not all(device.startswith("/cpu") for device in self.devices):
-            ring = self._connect()
-        if ring is None:
+        if self._ring is None:
             raise RuntimeError(
                 f"{_NAME} needs connections between the workers on ports of its own, and only those of "
                 "--worker_hosts are open: open them, or use --variable_update=collective."
             )
-        exchange = Exchange(ring)
+        exchange = Exchange(self._ring)
         taken, types = [], []
         for group, how in zip(groups, self._settings, strict=True):
             for gradient, variable in clipped(group, 1 / math.sqrt(self.workers)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from moxing.tensorflow.executor.hooks.evaluation import Control, EvaluationHook, is_number
+from moxing.framework.util.numbers_given import is_number
+from moxing.tensorflow.executor.hooks.evaluation import Control, EvaluationHook
 from moxing.tensorflow.executor.hooks.gain import MODES, Best, higher_is_better
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHook
 
 
@@ -128,13 +128,3 @@ class EvaluationHook(AggregativeSessionRunHook):
 
     def _wrong(self, argument: str, value: Any, right: str) -> str:
         return f"{type(self).__name__}({argument}={value!r}): expected {right}."
-
-
-def is_number(value: Any) -> bool:
-    """True for a real number, False for a bool.
-
-    Example:
-      >>> is_number(0.5), is_number(True)
-      (True, False)
-    """
-    return isinstance(value, numbers.Real) and not isinstance(value, bool)

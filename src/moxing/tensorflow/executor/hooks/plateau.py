@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.executor.hooks.early_stopping import EarlyStoppingHook
-from moxing.tensorflow.executor.hooks.evaluation import Control, is_number
+from moxing.tensorflow.executor.hooks.evaluation import Control
 from moxing.tensorflow.executor.hooks.gain import Best, higher_is_better
 
 
