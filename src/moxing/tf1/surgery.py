@@ -41,8 +41,21 @@ def ancestors(targets: Sequence[tf.Tensor | tf.Operation], stop: Collection[str]
     return found
 
 
-def run_after(updates: Sequence[tf.Tensor | tf.Operation], first: Sequence[tf.Operation]) -> None:
+#: Begin of the types of operations that write variables.
+_WRITES = ("Assign", "Scatter", "Resource")
+#: Those that may hold such operations in a branch.
+BRANCHES = ("If", "StatelessIf")
+
+
+def run_after(
+    updates: Sequence[tf.Tensor | tf.Operation], first: Sequence[tf.Operation], kinds: tuple[str, ...] = _WRITES
+) -> None:
     """Has the variable writes behind `updates` wait for the operations `first`.
+
+    Args:
+      updates: what needs them.
+      first: what comes before.
+      kinds: begin of the types of the operations that wait, for others than writes.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -55,7 +68,7 @@ def run_after(updates: Sequence[tf.Tensor | tf.Operation], first: Sequence[tf.Op
         return
     upstream = ancestors(first)
     for op in ancestors(updates).values():
-        if op.type.startswith(("Assign", "Scatter", "Resource")) and op.name not in upstream:
+        if op.type.startswith(kinds) and op.name not in upstream:
             op._add_control_inputs([other for other in first if other not in op.control_inputs])
 
 

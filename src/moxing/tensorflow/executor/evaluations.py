@@ -10,10 +10,13 @@ from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.graph import Step
 from moxing.tensorflow.executor.hooks.action import Action
+from moxing.tensorflow.executor.hooks.best_checkpoint import check_directories
 from moxing.tensorflow.executor.hooks.evaluate import EvaluateAction, RunControl
+from moxing.tensorflow.executor.hooks.evaluation_summaries import EvaluationSummaries
 from moxing.tensorflow.executor.hooks.inter_user import InterUserAction
 from moxing.tensorflow.executor.hooks.log import LogAction, RateAction
 from moxing.tensorflow.executor.hooks.save import SaveAction
+from moxing.tensorflow.executor.hooks.throughput import ThroughputAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
 from moxing.tensorflow.executor.inter import Evaluator, Inter
 from moxing.tensorflow.executor.signals import StopSignal
@@ -49,6 +52,7 @@ def evaluations(
         return actions
     if config.log_dir is None and any(hook.keeps_best for hook in inter.hooks):
         raise ValueError("restore_best=True needs mox.run(log_dir=...): the best variables are kept there.")
+    check_directories(inter.hooks)
 
     def changed() -> None:
         for action in others:
@@ -57,7 +61,7 @@ def evaluations(
 
     def pause(seconds: float) -> None:
         for action in others:
-            if isinstance(action, LogAction | RateAction):
+            if isinstance(action, LogAction | RateAction | ThroughputAction):
                 action.pause(seconds)
 
     control = RunControl(
@@ -69,7 +73,10 @@ def evaluations(
         changed=changed,
         by_signal=lambda: stop.number is not None,
     )
-    evaluate = EvaluateAction(inter.hooks, Evaluator(inter, session, stop).run, control, pause)
+    summaries = None
+    if config.log_dir and config.summary_every and config.inter_mode is not None:
+        summaries = EvaluationSummaries(config.log_dir, config.inter_mode.value.lower(), inter.hooks)
+    evaluate = EvaluateAction(inter.hooks, Evaluator(inter, session, stop).run, control, pause, summaries)
     if keeper is not None:
         keeper.hook_states = evaluate.states
     return [evaluate, *actions]

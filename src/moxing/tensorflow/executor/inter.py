@@ -92,7 +92,7 @@ def build_inter(config: RunConfig, step: Step, seed: int) -> Inter | None:
         ledger = Ledger(metrics := monitored(serving), lengths[0], inputs.arrived(), metrics)
     evaluation = replace(
         step, inputs=inputs, models=[model], lengths=lengths, operation=ledger.update, ledger=ledger, checks={},
-        summary=None,
+        summary=None, probes={},
     )  # fmt: skip
     # What the model counts by itself, such as tf.metrics, begins anew as well.
     counters = [variable.initializer for variable in own]

@@ -9,8 +9,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.executor.checkpoint import Keeper
 from moxing.tensorflow.executor.hooks.action import until_count
 from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
+from moxing.tensorflow.executor.hooks.evaluation_summaries import EvaluationSummaries
 from moxing.tensorflow.executor.loop import Progress
 
 #: Beside the checkpoints: the best variables.
@@ -25,6 +27,7 @@ class EvaluateAction:
       evaluate: gives for every hook its metrics over a number of samples; None when a signal came.
       control: what hooks can do to the run.
       pause: told how many seconds were not training.
+      summaries: writes the metrics as curves, where they are written.
     """
 
     def __init__(
@@ -33,7 +36,9 @@ class EvaluateAction:
         evaluate: Callable[[int | None], list[dict[str, float]] | None],
         control: RunControl,
         pause: Callable[[float], None],
+        summaries: EvaluationSummaries | None = None,
     ) -> None:
+        self._summaries = summaries
         self._hooks, self._evaluate, self._control, self._pause = hooks, evaluate, control, pause
         self._evaluated = [0] * len(hooks)
 
@@ -63,6 +68,8 @@ class EvaluateAction:
         self._run(done)
 
     def finish(self, done: int, progress: Progress) -> None:
+        if self._summaries is not None:
+            self._summaries.close()
         if not self._control.by_signal:
             for hook in self._hooks:
                 hook.finish(self._control)
@@ -84,6 +91,8 @@ class EvaluateAction:
             if values is not None:
                 self._evaluated[number] = done
                 self._control.step = done - 1
+                if self._summaries is not None:
+                    self._summaries.write(number, done - 1, values[number])
                 self._hooks[number].evaluated(done - 1, values[number], self._control)
         if due:
             self._pause(time.perf_counter() - started)
@@ -114,7 +123,9 @@ class RunControl:
     ) -> None:
         self._session, self._restored, self._end = session, list(restored), end
         self._changed, self._by_signal = changed, by_signal
+        self._log_dir = log_dir
         self._directory = os.path.join(log_dir, BEST) if log_dir else None
+        self._keepers: dict[str, Keeper] = {}
         self._saver = (
             tf.train.Saver([v for v in tf.global_variables() if v.op.name != "global_step"], max_to_keep=1)
             if log_dir
@@ -144,12 +155,12 @@ class RunControl:
         self._session.run(self._scale, {self._new_factor: factor})
         tf.logging.info("The learning rate is multiplied by %g from here on.", factor)
 
-    def keep_best(self) -> None:
-        if self._saver is None or self._directory is None:
+    def keep_best(self, directory: str = BEST, most: int = 1) -> None:
+        if self._log_dir is None:
             return
-        os.makedirs(self._directory, exist_ok=True)
-        prefix = os.path.join(self._directory, "model.ckpt")
-        self._saver.save(self._session, prefix, global_step=self.step + 1, write_meta_graph=False)
+        if directory not in self._keepers:
+            self._keepers[directory] = Keeper(os.path.join(self._log_dir, directory), None, most)
+        self._keepers[directory].save(self._session, self.step + 1, elements=0)
 
     def restore_best(self) -> None:
         found = tf.train.latest_checkpoint(self._directory) if self._directory else None
