@@ -9,15 +9,12 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.optimizer.rate_factor import rate_of
-from moxing.tf1.surgery import ancestors
+from moxing.tf1.surgery import only_reads_variables
 
 TAG = "learning_rate"
 
 #: At most so often a rate is fetched for a display.
 _SECONDS = 0.5
-
-#: Stateful operations that only read what variables hold.
-_READS = ("VarHandleOp", "VarIsInitializedOp", "ReadVariableOp", "Variable", "VariableV2", "ResourceGather")
 
 
 def learning_rates(optimizers: Sequence[Any]) -> dict[str, tf.Tensor]:
@@ -46,21 +43,6 @@ def _equal(one: tf.Tensor, other: tf.Tensor) -> bool:
         return True
     values = [tf.get_static_value(tensor) for tensor in (one, other)]
     return values[0] is not None and values[0] == values[1]
-
-
-def only_reads_variables(tensor: tf.Tensor) -> bool:
-    """True where a tensor can be fetched beside the steps: it needs no data, no feed, and changes nothing.
-
-    Example:
-      >>> with tf.Graph().as_default():
-      ...     step = tf.get_variable('step', initializer=1.0, use_resource=True)
-      ...     [only_reads_variables(rate) for rate in (step * 2, step.assign_add(1.0), tf.random_uniform([]))]
-      [True, False, False]
-    """
-    return not any(
-        op.type.startswith("Placeholder") or (op.op_def.is_stateful and op.type not in _READS)
-        for op in ancestors([tensor]).values()
-    )
 
 
 class ShownRates:

@@ -33,6 +33,7 @@ class BestCheckpointHook(EvaluationHook):
       prefix: begins the line.
 
     Example:
+      >>> import tensorflow.compat.v1 as tf
       >>> with tf.Graph().as_default():
       ...     hook = BestCheckpointHook({'accuracy': tf.constant(1.0)}, 'accuracy', batch_size=32, samples_in_train=640)
       >>> hook.period, hook.directory
