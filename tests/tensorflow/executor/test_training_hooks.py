@@ -283,8 +283,8 @@ def test_back_to_the_last_checkpoint(tmp_path, caplog):
     result = train(
         hooks, tmp_path, loss=nan_loss(7, 12), optimizer_fn=sgd(1.0), save_model_steps=4, save_summary_steps=1
     )
-    # Sample 7 is the step 7: back to 4, where w is -4. Samples 8 to 11 are the steps 4 to 7, at rate 0.5: -6 at 8, where
-    # the next checkpoint is. Sample 12 is the step 8: back to 8. Then two steps at rate 0.25.
+    # Sample 7 is the step 7: back to 4, where w is -4. Samples 8 to 11 are the steps 4 to 7, at rate 0.5: -6 at 8, the
+    # next checkpoint. Sample 12 is the step 8: back to 8. Then two steps at rate 0.25.
     assert result.global_step == 10
     assert saved(tmp_path, 8) == -6.0
     assert saved(tmp_path, 10) == -6.5
@@ -314,16 +314,13 @@ def test_two_towers_go_back(update, tmp_path):
 
 
 def test_variables_that_are_not_finite_go_back(tmp_path):
-    def loss(batch, w):
-        # Its value is 0, its gradient is not a number with the sample 5.
-        return w + tf.where(tf.equal(batch[0], 5.0), tf.sqrt(w * 0.0), 0.0)
-
     hooks = lambda batch, w: [mox.NanGuardHook(action="restore", factor=1)]  # noqa: E731
     clean = lambda batch, w: []  # noqa: E731
     with pytest.raises(NotFiniteError, match="variables became NaN"):
         train(clean, tmp_path / "a", loss=lambda batch, w: w + tf.sqrt(w * 0.0), save_model_steps=1)
 
     def at_five(batch, w):
+        # The value of the root is 0, its gradient is not a number.
         return tf.cond(tf.equal(batch[0], 5.0), lambda: w + tf.sqrt(w * 0.0), lambda: w)
 
     train(hooks, tmp_path / "b", loss=at_five, save_model_steps=1)
