@@ -104,6 +104,7 @@ PUBLIC = [
     *("MultilabelClassificationRawDataset", "MultilabelClassificationRawMetadata", "PreprocessingKeys"),
     *("get_data_augmentation_fn", "get_dataset", "get_dataset_meta", "get_tfrecord", "var_scope"),
     *("EarlyStoppingHook", "LogEvaluationMetricHook", "PlateauLREarlyStoppingHook"),
+    *("BestCheckpointHook", "GradientNormHook", "NanGuardHook", "ProfilerHook", "RunEndHook", "ThroughputHook"),
     *("NetworkKeys", "get_model_fn", "get_model_meta", "get_optimizer_wrapper_fn"),
 ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import tensorflow.compat.v1 as tf
+from tensorflow.python.framework import op_def_registry
 
 #: A constant larger than this is passed into the function instead of being copied into its body.
 _LARGE_CONSTANT_BYTES = 1 << 16
@@ -41,8 +42,21 @@ def ancestors(targets: Sequence[tf.Tensor | tf.Operation], stop: Collection[str]
     return found
 
 
-def run_after(updates: Sequence[tf.Tensor | tf.Operation], first: Sequence[tf.Operation]) -> None:
+#: Begin of the types of operations that write variables.
+_WRITES = ("Assign", "Scatter", "Resource")
+#: Those that may hold such operations in a branch.
+BRANCHES = ("If", "StatelessIf")
+
+
+def run_after(
+    updates: Sequence[tf.Tensor | tf.Operation], first: Sequence[tf.Operation], kinds: tuple[str, ...] = _WRITES
+) -> None:
     """Has the variable writes behind `updates` wait for the operations `first`.
+
+    Args:
+      updates: what needs them.
+      first: what comes before.
+      kinds: begin of the types of the operations that wait, for others than writes.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -55,8 +69,39 @@ def run_after(updates: Sequence[tf.Tensor | tf.Operation], first: Sequence[tf.Op
         return
     upstream = ancestors(first)
     for op in ancestors(updates).values():
-        if op.type.startswith(("Assign", "Scatter", "Resource")) and op.name not in upstream:
+        if op.type.startswith(kinds) and op.name not in upstream:
             op._add_control_inputs([other for other in first if other not in op.control_inputs])
+
+
+#: Stateful operations that change nothing: they read variables, check, or call functions that are looked into.
+_HARMLESS = (
+    *("VarHandleOp", "VarIsInitializedOp", "ReadVariableOp", "ResourceGather", "Variable", "VariableV2", "Assert"),
+    *("If", "Case", "While", "PartitionedCall", "StatefulPartitionedCall"),
+)
+
+
+def only_reads_variables(tensor: tf.Tensor) -> bool:
+    """True where a tensor can be fetched beside the steps: it needs no data and no feed, and changes nothing.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     step = tf.get_variable('step', initializer=1.0, use_resource=True)
+      ...     [only_reads_variables(rate) for rate in (step * 2, step.assign_add(1.0), tf.random_uniform([]))]
+      [True, False, False]
+    """
+    inside = tf.GraphDef()
+    for op in ancestors([tensor]).values():
+        inside.node.add().CopyFrom(op.node_def)
+    _add_functions(tensor.graph, inside)
+    nodes = [*inside.node, *(node for function in inside.library.function for node in function.node_def)]
+    return not any(
+        node.op.startswith("Placeholder") or (node.op not in _HARMLESS and _is_stateful(node.op)) for node in nodes
+    )
+
+
+def _is_stateful(kind: str) -> bool:
+    definition = op_def_registry.get(kind)
+    return definition is None or definition.is_stateful
 
 
 def has_fixed_seed(node: tf.NodeDef) -> bool:

@@ -380,7 +380,7 @@ def test_summaries_of_log_info_keep_their_names(tmp_path):
 
     summarise(tmp_path, model_fn=model_fn)
     found = summaries(tmp_path)
-    assert set(found) == {"loss", "accuracy"}
+    assert set(found) == {"loss", "accuracy", "learning_rate"}
     assert set(found["accuracy"].values()) == {2.0}
 
 

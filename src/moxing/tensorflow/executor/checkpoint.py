@@ -142,16 +142,17 @@ class Keeper:
     Args:
       log_dir: the directory, made if it is missing.
       seed: the run's seed, kept with every checkpoint.
+      most: how many stay; None: `--keep_checkpoint_max`.
 
     Attributes:
       last: the newest checkpoint.
       hook_states: says what `Position.hooks` is to be.
     """
 
-    def __init__(self, log_dir: str, seed: int | None) -> None:
+    def __init__(self, log_dir: str, seed: int | None, most: int | None = None) -> None:
         os.makedirs(log_dir, exist_ok=True)
         self._log_dir, self._seed = log_dir, seed
-        self._most = FLAGS.get("keep_checkpoint_max")
+        self._most = FLAGS.get("keep_checkpoint_max") if most is None else most
         if self._most < 1:
             raise FlagError(f"--keep_checkpoint_max={self._most}: expected a number from 1.")
         self._saver = tf.train.Saver(max_to_keep=None)
@@ -175,6 +176,10 @@ class Keeper:
             _remove(path)
         self.last = prefix
         return prefix
+
+    def restore(self, session: tf.Session) -> None:
+        """Loads the newest checkpoint."""
+        self._saver.restore(session, self.last)
 
 
 def _commit(log_dir: str, prefixes: Sequence[str]) -> None:

@@ -10,10 +10,13 @@ from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.graph import Step
 from moxing.tensorflow.executor.hooks.action import Action
+from moxing.tensorflow.executor.hooks.best_checkpoint import check_directories
 from moxing.tensorflow.executor.hooks.evaluate import EvaluateAction, FollowAction, RunControl
+from moxing.tensorflow.executor.hooks.evaluation_summaries import EvaluationSummaries
 from moxing.tensorflow.executor.hooks.inter_user import InterUserAction
 from moxing.tensorflow.executor.hooks.log import LogAction, RateAction
 from moxing.tensorflow.executor.hooks.save import SaveAction
+from moxing.tensorflow.executor.hooks.throughput import ThroughputAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
 from moxing.tensorflow.executor.inter import Evaluator, Inter
 from moxing.tensorflow.executor.job import Job
@@ -48,11 +51,13 @@ def evaluations(
     """
     beside.after_create_session(session, tf.train.Coordinator())
     actions: list[Action] = [InterUserAction(inters[0], beside, hooks, session)]
-    evaluating = [hook for inter in inters for hook in inter.hooks.values()]
+    by_place = {place: hook for inter in inters for place, hook in inter.hooks.items()}
+    evaluating = [by_place[place] for place in sorted(by_place)]
     if not evaluating:
         return actions
     if config.log_dir is None and job.role.is_chief and any(hook.keeps_best for hook in evaluating):
         raise ValueError("restore_best=True needs mox.run(log_dir=...): the best variables are kept there.")
+    check_directories(evaluating)
 
     def changed() -> None:
         for action in others:
@@ -61,7 +66,7 @@ def evaluations(
 
     def pause(seconds: float) -> None:
         for action in others:
-            if isinstance(action, LogAction | RateAction):
+            if isinstance(action, LogAction | RateAction | ThroughputAction):
                 action.pause(seconds)
 
     # Workers that go in step all evaluate, see the same means and so decide alike. Else the chief does it for all.
@@ -81,7 +86,10 @@ def evaluations(
         return [FollowAction(control, job.announced), *actions]
     asked = job.everyones if not apart else lambda _, own: [own]
     sets = [(inter.hooks, Evaluator(inter, session, stop, asked).run) for inter in inters]
-    evaluate = EvaluateAction(sets, control, pause, apart)
+    summaries = None
+    if config.log_dir and config.summary_every and config.inter_mode is not None:
+        summaries = EvaluationSummaries(config.log_dir, config.inter_mode.value.lower(), evaluating)
+    evaluate = EvaluateAction(sets, control, pause, summaries, apart)
     if keeper is not None:
         keeper.hook_states = evaluate.states
     return [evaluate, *actions]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -12,7 +12,9 @@ from moxing.framework.flags import FLAGS
 from moxing.tensorflow.executor.checkpoint import Position
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
+from moxing.tensorflow.executor.hooks.run_hook import RunHook
 from moxing.tensorflow.executor.inputs import Inputs, Share, build_inputs
+from moxing.tensorflow.executor.learning_rates import learning_rates
 from moxing.tensorflow.executor.ledger import Ledger
 from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.specs import ModeKeys
@@ -21,7 +23,7 @@ from moxing.tensorflow.optimizer.wrapper import flush_op
 from moxing.tensorflow.parallel import Strategy, Tower
 from moxing.tensorflow.parallel.gradients import mean, shares_of
 from moxing.tf1.data_seeds import data_seeds
-from moxing.tf1.surgery import run_after
+from moxing.tf1.surgery import BRANCHES, run_after
 
 
 @dataclass
@@ -37,9 +39,14 @@ class Step:
       ledger: the step's numbers.
       global_step: the counter of training steps.
       checks: what a step says of the ones to come, by name: `finite`, false when a loss is NaN or infinite; `halt` and
-        `next_steps`, see `Progress`; `reached`, see `Strategy`.
+        `next_steps`, see `Progress`; `reached`, see `Strategy`; `guard`, the number, from 1, of a tensor of
+        `guarded` that is not finite, else 0.
       summary: all summaries merged, or None.
       rate_factor: what the learning rate is multiplied with, where a hook may change it.
+      guard_factor: the same, for the hook that restores checkpoints.
+      rates: the learning rates in use, by tag.
+      probes: scalars that are computed only when a hook asks for them, by name.
+      guarded: names of tensors that must stay finite.
     """
 
     inputs: Inputs
@@ -52,6 +59,10 @@ class Step:
     checks: dict[str, tf.Tensor]
     summary: tf.Tensor | None
     rate_factor: tf.Variable | None = None
+    guard_factor: tf.Variable | None = None
+    rates: dict[str, tf.Tensor] = field(default_factory=dict)
+    probes: dict[str, tf.Tensor] = field(default_factory=dict)
+    guarded: list[str] = field(default_factory=list)
 
     @property
     def model(self) -> Model:
@@ -84,6 +95,9 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         samples = lengths[0] if len(lengths) == 1 else tf.add_n(lengths)
     done = []
     factor, optimizer_fns = _scalable(config, models, strategy)
+    guard_factor, optimizer_fns = _guard_factor(config, models, optimizer_fns)
+    rates: dict[str, tf.Tensor] = {}
+    summarised = training and config.summary_every and config.log_dir
     if training:
         # Moving averages come from the first tower, and where all workers share them, the chief's.
         updates = models[0].updates if strategy.owns_variables or not strategy.in_step else []
@@ -99,11 +113,17 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         strategy.max_steps = config.max_steps
         done.append(strategy.train_op(towers, optimizer_fns, before, global_step))
         strategy.flush = flush_op(strategy.optimizers)
+        # With several towers all have optimizers, of the same rates.
+        rates = learning_rates(strategy.optimizers[: len(models[0].losses)])
+        if summarised:
+            # Where the updates stand in a branch, so does their own rate: what is shown is of before them as well.
+            run_after(done, [rate.op for rate in rates.values() if tf.get_static_value(rate) is None], BRANCHES)
     with tf.name_scope("moxing"), strategy.local():
         # Where the workers go in step, only the step itself tells whether the data has ended.
         counted = done if strategy.in_step else arrived
         ledger = Ledger(log_info, samples, counted, means if config.mode is ModeKeys.EVAL else None)
     done.append(ledger.update)
+    guarded = _guarded(models) if training else {}
     return Step(
         inputs=inputs,
         models=models,
@@ -112,9 +132,13 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         operation=tf.group(*done, name="moxing/step"),
         ledger=ledger,
         global_step=global_step,
-        checks=_checks(strategy, [loss for model in models for loss in model.losses]) if training else {},
-        summary=_summary(log_info) if training and config.summary_every and config.log_dir else None,
+        checks=_checks(strategy, [loss for model in models for loss in model.losses], guarded) if training else {},
+        summary=_summary({**rates, **log_info}) if summarised else None,
         rate_factor=factor,
+        guard_factor=guard_factor,
+        rates=rates,
+        probes=_probes(config, models[0], strategy) if training else {},
+        guarded=list(guarded),
     )
 
 
@@ -128,6 +152,40 @@ def _scalable(
     with strategy.local():
         factor = rate_factor()
     return factor, [with_factor(function, factor) for function in config.optimizer_fns]
+
+
+def _guard_factor(
+    config: RunConfig, models: Sequence[Model], optimizer_fns: Sequence[Callable[..., Any]]
+) -> tuple[tf.Variable | None, Sequence[Callable[..., Any]]]:
+    """A factor of its own for the hook that goes back to checkpoints: what others set is not its business."""
+    hooks = [hook for hook in models[0].hooks if isinstance(hook, RunHook)]
+    if config.mode is not ModeKeys.TRAIN or not any(hook.scales_learning_rate for hook in hooks):
+        return None, optimizer_fns
+    factor = rate_factor("nan_guard_factor")
+    return factor, [with_factor(function, factor) for function in optimizer_fns]
+
+
+def _probes(config: RunConfig, model: Model, strategy: Strategy) -> dict[str, tf.Tensor]:
+    with tf.name_scope("moxing/probes"):
+        return {
+            name: tf.cast(value, tf.float32)
+            for hook in model.hooks
+            if isinstance(hook, RunHook)
+            for name, value in hook.probes(strategy.applied, bool(config.log_dir)).items()
+        }
+
+
+def _guarded(models: Sequence[Model]) -> dict[str, tf.Tensor]:
+    """What hooks of all towers watch; the name says the tower where there are several."""
+    found: dict[str, tf.Tensor] = {}
+    seen: set[int] = set()
+    for index, model in enumerate(models):
+        for hook in model.hooks:
+            if isinstance(hook, RunHook) and id(hook) not in seen:
+                seen.add(id(hook))
+                where = f" of tower {index}" if index else ""
+                found.update({f"{name}{where}": tensor for name, tensor in hook.guarded().items()})
+    return found
 
 
 def _log_info(models: Sequence[Model], lengths: Sequence[tf.Tensor]) -> tuple[dict[str, tf.Tensor], dict[str, Any]]:
@@ -146,8 +204,9 @@ def _log_info(models: Sequence[Model], lengths: Sequence[tf.Tensor]) -> tuple[di
     return first if FLAGS.get("log_first_clone") else means, means
 
 
-def _checks(strategy: Strategy, losses: list[tf.Tensor]) -> dict[str, tf.Tensor]:
+def _checks(strategy: Strategy, losses: list[tf.Tensor], guarded: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
     said = {"halt": strategy.halt, "reached": strategy.reached, "next_steps": strategy.next_steps}
+    said["guard"] = _first_not_finite(list(guarded.values())) if guarded else None
     return {"finite": _all_finite(losses), **{name: value for name, value in said.items() if value is not None}}
 
 
@@ -157,8 +216,16 @@ def _all_finite(losses: list[tf.Tensor]) -> tf.Tensor:
         return checks[0] if len(checks) == 1 else tf.reduce_all(tf.stack([tf.constant(True), *checks]))
 
 
+def _first_not_finite(tensors: list[tf.Tensor]) -> tf.Tensor:
+    """Its number from 1; 0 where all are finite."""
+    with tf.name_scope("moxing/guard"):
+        bad = tf.stack([tf.logical_not(tf.reduce_all(tf.math.is_finite(tensor))) for tensor in tensors])
+        first = tf.argmax(tf.cast(bad, tf.int32), output_type=tf.int32)
+        return tf.where(tf.reduce_any(bad), first + 1, tf.zeros_like(first))
+
+
 def _summary(log_info: Mapping[str, tf.Tensor]) -> tf.Tensor | None:
-    """Merges the user's summaries and the scalars of log_info; a tag that the user writes himself stays his."""
+    """Merges the user's summaries and scalars by name; a tag that the user writes himself stays his."""
     written = [_scalar_tag(summary.op) for summary in tf.get_collection(tf.GraphKeys.SUMMARIES)]
     with tf.name_scope("moxing/summary"):
         for name, value in log_info.items():

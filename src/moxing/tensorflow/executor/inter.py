@@ -117,7 +117,7 @@ def _build(config: RunConfig, mode: ModeKeys, step: Step, seed: int, scope: str)
         ledger = Ledger(metrics := monitored(serving), lengths[0], inputs.arrived(), metrics)
     evaluation = replace(
         step, inputs=inputs, models=[model], lengths=lengths, operation=ledger.update, ledger=ledger, checks={},
-        summary=None,
+        summary=None, probes={},
     )  # fmt: skip
     # What the model counts by itself, such as tf.metrics, begins anew as well.
     counters = [variable.initializer for variable in own]

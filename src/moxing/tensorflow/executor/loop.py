@@ -7,9 +7,11 @@ that the graph is optimised once and random operations keep one sequence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor.graph import Step
@@ -21,6 +23,7 @@ SECONDS_PER_CALL = 0.5
 
 #: What `Step.checks` say before the first round: value and type.
 _BEFORE = {"finite": (True, tf.bool), "halt": (0, tf.int32), "reached": (0, tf.int32), "next_steps": (1, tf.int64)}
+_BEFORE["guard"] = (0, tf.int32)
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,8 @@ class Progress:
       halt: not 0 when all workers stop together: 1 because a hook asked for it, 2 because of a signal.
       next_steps: how many steps all workers do in the next call, where they must agree.
       summary: the serialised summaries of the last step, if they were asked for.
+      probes: `Step.probes` of the last step, if they were asked for.
+      guard: not 0 when a tensor of `Step.guarded` was not finite in the last step: its number, from 1.
     """
 
     global_step: int
@@ -44,6 +49,8 @@ class Progress:
     halt: int = 0
     next_steps: int = 1
     summary: bytes | None = None
+    probes: Mapping[str, float] = field(default_factory=dict)
+    guard: int = 0
 
 
 class Stepper:
@@ -57,6 +64,7 @@ class Stepper:
 
     def __init__(self, step: Step) -> None:
         self._step = step
+        self._asides = _asides(step)
         with tf.control_dependencies([step.operation, *step.checks.values()]):
             self._after = self._state()
         self._now = self._state()
@@ -64,24 +72,24 @@ class Stepper:
     def _state(self) -> dict[str, Any]:
         return {"global_step": self._step.global_step.read_value(), "ledger": self._step.ledger.read()}
 
-    def advance(self, run: Any, steps: int, with_summary: bool = False) -> Progress:
+    def advance(self, run: Any, steps: int, with_summary: bool = False, with_probes: bool = False) -> Progress:
         """Does one step.
 
         Args:
           run: a function like `session.run`, of one argument, the fetches.
           steps: at most how many steps to do.
           with_summary: also compute the summaries.
+          with_probes: also compute the probes.
         """
-        fetches: dict[str, Any] = {"state": self._after, **self._step.checks}
-        if with_summary and self._step.summary is not None:
-            fetches["summary"] = self._step.summary
-        return self._progress(run(fetches))
+        wanted = {"summary": with_summary, "probes": with_probes}
+        asides = {name: tensor for name, tensor in self._asides.items() if wanted[name]}
+        return self._progress(run({"state": self._after, **self._step.checks, **asides}), with_probes=with_probes)
 
     def current(self, session: tf.Session, ended: bool = False) -> Progress:
         """The state without a step; after the end of the data for instance."""
         return self._progress({"state": session.run(self._now)}, ended)
 
-    def _progress(self, values: dict[str, Any], ended: bool = False) -> Progress:
+    def _progress(self, values: dict[str, Any], ended: bool = False, with_probes: bool = False) -> Progress:
         return Progress(
             global_step=int(values["state"]["global_step"]),
             ledger=self._step.ledger.decode(values["state"]["ledger"]),
@@ -90,6 +98,10 @@ class Stepper:
             halt=int(values.get("halt", 0)),
             next_steps=int(values.get("next_steps", 1)),
             summary=values.get("summary") or None,
+            probes=dict(zip(self._step.probes, values["probes"].tolist(), strict=True))
+            if with_probes and "probes" in values
+            else {},
+            guard=int(values.get("guard", 0)),
         )
 
 
@@ -100,37 +112,42 @@ class StepLoop(Stepper):
 
     def __init__(self, step: Step) -> None:
         self._rounds = tf.placeholder_with_default(tf.constant(1, tf.int64), [], name="moxing/rounds")
-        self._wants_summary = tf.placeholder_with_default(False, [], name="moxing/wants_summary")
+        self._wants = {
+            name: tf.placeholder_with_default(False, [], name=f"moxing/wants_{name}") for name in _asides(step)
+        }
         self._loop = self._build_loop(step)
         super().__init__(step)
         with tf.control_dependencies([output.op for output in self._loop.values()]):
             self._after = self._state()
 
-    def advance(self, run: Any, steps: int, with_summary: bool = False) -> Progress:
+    def advance(self, run: Any, steps: int, with_summary: bool = False, with_probes: bool = False) -> Progress:
         """Does up to `steps` steps in one call; a loss that is not finite ends it early."""
-        feed = {self._rounds: steps, self._wants_summary: with_summary and self._step.summary is not None}
-        return self._progress(run({"state": self._after, **self._loop}, feed))
+        wanted = {"summary": with_summary, "probes": with_probes}
+        feed = {self._rounds: steps, **{wants: wanted[name] for name, wants in self._wants.items()}}
+        return self._progress(run({"state": self._after, **self._loop}, feed), with_probes=with_probes)
 
     def _build_loop(self, step: Step) -> dict[str, tf.Tensor]:
         targets = [step.operation, *step.checks.values()]
         body_part = Part(targets)
-        summary_part = None
-        if step.summary is not None:
-            summary_part = Part([step.summary], known=body_part.operations)
-            # What summaries read from the step must come out of the rebuilt step.
-            body_part = Part([*targets, *summary_part.boundary.values()])
+        asides = _asides(step)
+        nothing = {name: _nothing(tensor) for name, tensor in asides.items()}
+        parts = {name: Part([tensor], known=body_part.operations) for name, tensor in asides.items()}
+        # What they read from the step must come out of the rebuilt step.
+        boundary = {name: tensor for part in parts.values() for name, tensor in part.boundary.items()}
+        if boundary:
+            body_part = Part([*targets, *boundary.values()])
 
         def body(round_: tf.Tensor, *_: tf.Tensor) -> list[tf.Tensor]:
             built = body_part.build({})
             with tf.control_dependencies([built[0]]):
                 outputs = [round_ + 1]
             outputs.extend(built[1 : len(targets)])
-            if summary_part is not None:
-                inner = dict(zip(summary_part.boundary, built[len(targets) :], strict=True))
-                last = tf.logical_and(self._wants_summary, tf.equal(round_ + 1, self._rounds))
-                outputs.append(tf.cond(last, lambda: summary_part.build(inner, "summary")[0], lambda: tf.constant(b"")))
             for output in outputs:
                 output.set_shape([])
+            inner = dict(zip(boundary, built[len(targets) :], strict=True))
+            for name, part in parts.items():
+                last = tf.logical_and(self._wants[name], tf.equal(round_ + 1, self._rounds))
+                outputs.append(_when(last, part, inner, name, nothing[name]))
             return outputs
 
         def more(round_: tf.Tensor, *others: tf.Tensor) -> tf.Tensor:
@@ -142,11 +159,29 @@ class StepLoop(Stepper):
 
         start = {"rounds": tf.constant(0, tf.int64)}
         start.update({name: tf.constant(*_BEFORE[name]) for name in step.checks})
-        if summary_part is not None:
-            start["summary"] = tf.constant(b"")
+        start.update({name: tf.constant(value) for name, value in nothing.items()})
         # One iteration at a time, or they race for the variables.
         outputs = tf.while_loop(more, body, list(start.values()), parallel_iterations=1)
         return dict(zip(start, outputs if isinstance(outputs, list | tuple) else [outputs], strict=True))
+
+
+def _asides(step: Step) -> dict[str, tf.Tensor]:
+    """What is computed beside a step only when it is asked for."""
+    asides = {} if step.summary is None else {"summary": step.summary}
+    if step.probes:
+        asides["probes"] = tf.stack(list(step.probes.values()), name="moxing/probes/all")
+    return asides
+
+
+def _nothing(aside: tf.Tensor) -> Any:
+    return b"" if aside.dtype == tf.string else np.zeros(aside.shape, aside.dtype.as_numpy_dtype)
+
+
+def _when(condition: tf.Tensor, part: Part, inner: Mapping[str, tf.Tensor], name: str, otherwise: Any) -> tf.Tensor:
+    replacements = {key: inner[key] for key in part.boundary}
+    result = tf.cond(condition, lambda: part.build(replacements, name)[0], lambda: tf.constant(otherwise))
+    result.set_shape(np.shape(otherwise))
+    return result
 
 
 def make_stepper(step: Step, every_step: bool) -> Stepper:

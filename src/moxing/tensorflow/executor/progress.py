@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 from moxing.tensorflow.executor.config import RunConfig
+from moxing.tensorflow.executor.learning_rates import ShownRates
 from moxing.tensorflow.executor.loop import Progress
 
 _OPEN_END = 10**12  # a target beyond this means "to the end of the data": there is no total to show
@@ -27,23 +28,26 @@ class _NoBar:
 
 
 class _RichBar:
-    def __init__(self, display: Any, task: Any) -> None:
-        self._display, self._task = display, task
+    def __init__(self, display: Any, task: Any, rates: ShownRates | None) -> None:
+        self._display, self._task, self._rates = display, task, rates
 
     def update(self, done: int, progress: Progress) -> None:
         values = "  ".join(f"{name} {value:.4g}" for name, value in progress.ledger.last.items())
+        if self._rates is not None and (text := self._rates.text()):
+            values = f"{values}  {text}" if values else text
         speed = self._display.tasks[0].speed
         rate = f"{speed:,.1f} steps/s" if speed else ""
         self._display.update(self._task, completed=done, values=values, rate=rate)
 
 
 @contextmanager
-def progress_bar(config: RunConfig, start: int) -> Iterator[Bar]:
-    """Shows a bar with steps/s, time left and the latest log_info while the run goes on.
+def progress_bar(config: RunConfig, start: int, rates: ShownRates | None = None) -> Iterator[Bar]:
+    """Shows a bar with steps/s, time left, the latest log_info and the learning rate while the run goes on.
 
     Args:
       config: the run.
       start: steps that were done before.
+      rates: the learning rates, where there are any.
     """
     if not sys.stderr.isatty():
         yield _NoBar()
@@ -65,7 +69,7 @@ def progress_bar(config: RunConfig, start: int) -> Iterator[Bar]:
     with display, _logs_above(console):
         total = None if config.max_steps > _OPEN_END else config.max_steps
         task = display.add_task(config.mode.value, total=total, completed=start, values="", rate="")
-        yield _RichBar(display, task)
+        yield _RichBar(display, task, rates)
 
 
 @contextmanager

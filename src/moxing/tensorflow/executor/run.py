@@ -21,14 +21,18 @@ from moxing.tensorflow.executor.evaluations import evaluations, resume_evaluatio
 from moxing.tensorflow.executor.export import check_version, export_model
 from moxing.tensorflow.executor.graph import Step, build_step
 from moxing.tensorflow.executor.hooks.action import Action
+from moxing.tensorflow.executor.hooks.events import EventFile
 from moxing.tensorflow.executor.hooks.log import LogAction, RateAction
 from moxing.tensorflow.executor.hooks.outputs import OutputHook
+from moxing.tensorflow.executor.hooks.run_hook import RunParts
+from moxing.tensorflow.executor.hooks.run_hooks import ending, hook_actions, remember
 from moxing.tensorflow.executor.hooks.save import SaveAction
 from moxing.tensorflow.executor.hooks.summaries import SummaryAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks, hooks_of_towers
 from moxing.tensorflow.executor.inter import Inter, build_inters, without_inter
 from moxing.tensorflow.executor.job import Job, join_job
 from moxing.tensorflow.executor.labels import check_labels, labels_path, saved_labels
+from moxing.tensorflow.executor.learning_rates import ShownRates
 from moxing.tensorflow.executor.loop import Progress, make_stepper
 from moxing.tensorflow.executor.progress import progress_bar
 from moxing.tensorflow.executor.restore import choose_source, make_restore
@@ -126,7 +130,9 @@ def run(
         if config.export:
             check_version(str(config.log_dir), step.model.export_spec)
         check_labels(config, source, journal.labels)
-        return _carry_out(config, job, source, step, stop, seed, journal, position, inters)
+        with ending(step.model.hooks, stop) as end:
+            end.result = _carry_out(config, job, source, step, stop, seed, journal, position, inters)
+        return end.result
 
 
 def _data_seed(source: checkpoint.Source | None) -> int:
@@ -168,15 +174,20 @@ def _carry_out(
         start = stepper.current(session)
         if keeper is not None and journal.labels is not None:
             write_labels(labels_path(str(config.log_dir)), journal.labels)
+        events = EventFile(config.log_dir) if training and config.log_dir else None
+        done = start.global_step if training and (step.strategy.in_step or not job.is_cluster) else 0
+        parts = RunParts(config, step, session, events, keeper, done, position.hooks)
         actions: list[Action] = [
             LogAction(config, step.strategy.towers),
-            *_training_actions(config, source, step, keeper, session, start),
+            *(of_hooks := hook_actions(step.model.hooks, parts)),
+            *_training_actions(config, source, step, keeper, session, start, events),
         ]
         if inters:
             # Before the checkpoints, which hold what the hooks then remember.
             place = len(actions) - (keeper is not None)
             actions[place:place] = evaluations(inters, config, step, job, keeper, actions, session, hooks, beside, stop)
             resume_evaluations(actions, position, start.global_step)
+        remember(of_hooks, keeper)
         _announce(config, source, step, start)
         if step.strategy.next_steps is not None and job.any_worker("single_steps", not stepper.many) and stepper.many:
             # All workers' steps must match in every call, and a hook that looks at every step may be one worker's
@@ -184,7 +195,8 @@ def _carry_out(
             stepper = make_stepper(step, every_step=True)
         fresh = step.inputs.place_after(0) == (0, [0] * len(step.inputs.sources))
         runner = Runner(config, stepper, session, hooks, actions, fresh, journal, step.strategy, job)
-        with progress_bar(config, start.global_step if training else 0) as bar:
+        rates = ShownRates(step.rates, session)
+        with progress_bar(config, start.global_step if training else 0, rates) as bar:
             progress = runner.run(stop, bar)
         batch = _probe(session, step) if config.export and stop.number is None else None
     if report := journal.report():
@@ -201,13 +213,14 @@ def _training_actions(
     keeper: checkpoint.Keeper | None,
     session: tf.Session,
     start: Progress,
+    events: EventFile | None,
 ) -> Iterator[Action]:
     """What TRAIN does beside the steps; the checkpoint at the start is written here."""
     if config.mode is not ModeKeys.TRAIN:
         return
     yield RateAction()
-    if step.summary is not None:
-        yield SummaryAction(config)
+    if step.summary is not None and events is not None:
+        yield SummaryAction(config, events)
     if keeper is not None:
         resumed = start.global_step if source is not None and source.resume else None
         saves = SaveAction(config, keeper, session, step.inputs, resumed)

@@ -15,6 +15,8 @@ from moxing.framework.flags import FLAGS
 from moxing.tensorflow.datasets.journal import Journal
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.action import Action
+from moxing.tensorflow.executor.hooks.gradient_norm import GradientNormAction
+from moxing.tensorflow.executor.hooks.nan_guard import NanGuardAction
 from moxing.tensorflow.executor.hooks.save import NotFiniteError, SaveAction, last_good
 from moxing.tensorflow.executor.hooks.summaries import SummaryAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
@@ -62,6 +64,8 @@ class Runner:
         self._hooks, self._actions = hooks, actions
         self._summaries = next((action for action in actions if isinstance(action, SummaryAction)), None)
         self._saves = next((action for action in actions if isinstance(action, SaveAction)), None)
+        self._guard = next((action for action in actions if isinstance(action, NanGuardAction)), None)
+        self._norms = [action for action in actions if isinstance(action, GradientNormAction)]
         self._fresh_data, self._journal = fresh_data, journal
         self._seconds_per_step: float | None = None
         self._strategy, self._job = strategy, job
@@ -75,11 +79,17 @@ class Runner:
         while self._reached(progress) < self._config.max_steps and not self._is_stopped(stop, progress):
             before = progress
             progress = self._advance(before)
-            self._check(before, progress)
             done = self._done(progress)
-            if not progress.ended:
-                for action in self._actions:
-                    action.act(done, progress)
+            try:
+                self._check(before, progress)
+                if not progress.ended:
+                    for action in self._actions:
+                        action.act(done, progress)
+            except NotFiniteError as error:
+                if self._guard is None or not self._guard.restore(error):
+                    raise
+                progress = self._stepper.current(self._session)
+                continue
             bar.update(done, progress)
             if progress.ended or (self._hooks.stop_requested and self._strategy.halt is None):
                 break
@@ -134,12 +144,16 @@ class Runner:
             steps = before.next_steps
             self._strategy.propose(self._session, self._steps_at_once(done + steps, left - steps))
         summarise = self._summaries is not None and self._summaries.due(done + steps)
+        probe = any(norm.due(done + steps) for norm in self._norms)
         short = self._seconds_per_step is not None and self._seconds_per_step < _SHORT_STEP_SECONDS
         options = _ON_CALLING_THREAD if short and self._stepper.many else None
         started = time.perf_counter()
         try:
             progress = self._stepper.advance(
-                lambda fetches, feed=None: self._hooks.run(self._session, fetches, feed, options), steps, summarise
+                lambda fetches, feed=None: self._hooks.run(self._session, fetches, feed, options),
+                steps,
+                summarise,
+                probe,
             )
         except tf.errors.OpError as error:
             if self._journal.failure is not None:
@@ -169,8 +183,11 @@ class Runner:
         return max(1, min(steps, int(SECONDS_PER_CALL / self._seconds_per_step)))
 
     def _check(self, before: Progress, progress: Progress) -> None:
+        kept = last_good(self._saves.last_checkpoint if self._saves else None)
+        if progress.guard and self._guard is not None:
+            named = self._guard.names[progress.guard - 1]
+            raise NotFiniteError(f"Step {self._done(progress) - 1}: {named} is NaN or infinite. {kept}")
         if not progress.finite:
-            kept = last_good(self._saves.last_checkpoint if self._saves else None)
             values = ", ".join(f"{name} {value}" for name, value in progress.ledger.last.items())
             raise NotFiniteError(f"Step {self._done(progress) - 1}: the loss is NaN or infinite ({values}). {kept}")
         if progress.ended and progress.ledger.steps == 0 and self._fresh_data:

@@ -99,7 +99,7 @@ class Collective(ClusterWorker):
         agreed = tf.stack([own, self._stop.read_value(), self._proposal.read_value()])
         total, stops, steps = tf.unstack(self._sum(agreed))
         shares = [self._share(tower, total) for tower in towers]
-        groups = self._summed(self.gradients(towers, optimizers, scale, shares))
+        self.applied = groups = self._summed(self.gradients(towers, optimizers, scale, shares))
         everything = flat(groups)
 
         def apply() -> tf.Operation:

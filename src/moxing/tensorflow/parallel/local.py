@@ -47,5 +47,5 @@ class Local(Strategy):
         groups = averaged(gradients, [tower.weight for tower in towers])
         # With several losses no update may run before the last gradient was computed from the old values.
         computed = flat(groups) if len(optimizers) > 1 else []
-        self.optimizers = optimizers
+        self.optimizers, self.applied = optimizers, groups
         return clipped_and_applied(optimizers, groups, scale, [*before, *computed], global_step)

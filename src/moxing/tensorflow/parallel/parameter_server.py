@@ -113,6 +113,7 @@ class ParameterServer(ClusterWorker):
         groups = self.gradients(towers, optimizers, scale, shares_of([tower.weight for tower in towers]))
         if self.in_step:
             return self._together(optimizers, groups, weight, scale, before, global_step)
+        self.applied = groups
         counts = self.is_chief or not FLAGS.get("chief_inc_global_step")
         applied = clipped_and_applied(optimizers, groups, scale, [*before, *flat(groups)], global_step, counts)
         with tf.control_dependencies([applied]):
@@ -188,6 +189,7 @@ class ParameterServer(ClusterWorker):
     ) -> tf.Operation:
         """What the chief does when all gradients are there."""
         groups = [[(meeting.mean(self.workers, total), meeting.variable) for meeting in group] for group in meetings]
+        self.applied = groups
 
         def go_on() -> tf.Operation:
             applied = clipped_and_applied(optimizers, groups, scale, flat(groups), global_step)

@@ -77,6 +77,7 @@ class Replicated(Strategy):
                 for optimizer, group in zip(own, gradients[-1], strict=True):
                     _create_slots(optimizer, group)
         combined = self._combined(gradients, [tower.weight for tower in towers])
+        self.applied = combined[0]
         pairs = [[clipped(group) for group in groups] for groups in combined]
 
         def apply() -> tf.Operation:

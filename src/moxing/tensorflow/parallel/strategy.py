@@ -68,6 +68,7 @@ class Strategy:
       reached: not 0 after a step when `global_step` is at `max_steps`; None where no other worker brings it there.
       max_steps: where `global_step` is to end.
       optimizers: those that this process applies gradients with.
+      applied: for every loss the gradients that this process applies, before they are clipped.
       flush: run once when the data has ended: it applies what the optimizers have gathered and not applied yet.
     """
 
@@ -79,6 +80,7 @@ class Strategy:
     reached: tf.Tensor | None = None
     max_steps = 2**63 - 1
     optimizers: Sequence[Any] = ()
+    applied: Sequence[GradientPairs] = ()
     flush: tf.Operation | None = None
 
     def __init__(self, devices: Sequence[str], copy: Copy | None = None) -> None:

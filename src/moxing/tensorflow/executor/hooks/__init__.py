@@ -1,15 +1,27 @@
 """Hooks: what happens beside the steps. One file a hook; those that users name are exported here."""
 
 from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHook
+from moxing.tensorflow.executor.hooks.best_checkpoint import BestCheckpointHook
 from moxing.tensorflow.executor.hooks.early_stopping import EarlyStoppingHook
 from moxing.tensorflow.executor.hooks.feed import FeedSessionRunHook
+from moxing.tensorflow.executor.hooks.gradient_norm import GradientNormHook
 from moxing.tensorflow.executor.hooks.log_evaluation import LogEvaluationMetricHook
+from moxing.tensorflow.executor.hooks.nan_guard import NanGuardHook
 from moxing.tensorflow.executor.hooks.plateau import PlateauLREarlyStoppingHook
+from moxing.tensorflow.executor.hooks.profiler import ProfilerHook
+from moxing.tensorflow.executor.hooks.run_end import RunEndHook
+from moxing.tensorflow.executor.hooks.throughput import ThroughputHook
 
 __all__ = [
     "AggregativeSessionRunHook",
+    "BestCheckpointHook",
     "EarlyStoppingHook",
     "FeedSessionRunHook",
+    "GradientNormHook",
     "LogEvaluationMetricHook",
+    "NanGuardHook",
     "PlateauLREarlyStoppingHook",
+    "ProfilerHook",
+    "RunEndHook",
+    "ThroughputHook",
 ]

@@ -10,8 +10,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.executor.checkpoint import Keeper
 from moxing.tensorflow.executor.hooks.action import NEVER, until_count
 from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
+from moxing.tensorflow.executor.hooks.evaluation_summaries import EvaluationSummaries
 from moxing.tensorflow.executor.loop import Progress
 
 #: Beside the checkpoints: the best variables.
@@ -43,6 +45,7 @@ class EvaluateAction:
       sets: for every set of data the hooks that look at it, by their places, and what evaluates.
       control: what hooks can do to the run.
       pause: told how many seconds were not training.
+      summaries: writes the metrics as curves, where they are written.
       apart: other workers bring `global_step` on between two looks at it: a period may end in between.
     """
 
@@ -51,11 +54,12 @@ class EvaluateAction:
         sets: Sequence[tuple[Mapping[int, EvaluationHook], Evaluate]],
         control: RunControl,
         pause: Callable[[float], None],
+        summaries: EvaluationSummaries | None = None,
         apart: bool = False,
     ) -> None:
         entries = [_Entry(hook, place, evaluate) for hooks, evaluate in sets for place, hook in hooks.items()]
         self._entries = sorted(entries, key=lambda entry: entry.place)
-        self._control, self._pause, self._apart = control, pause, apart
+        self._control, self._pause, self._summaries, self._apart = control, pause, summaries, apart
 
     def resume(self, states: Mapping[str, Any], done: int) -> None:
         """Goes on from what hooks of an earlier run remembered; makes up for an evaluation that a signal cut off."""
@@ -79,6 +83,8 @@ class EvaluateAction:
         self._run(progress.global_step)
 
     def finish(self, done: int, progress: Progress) -> None:
+        if self._summaries is not None:
+            self._summaries.close()
         if not self._control.by_signal:
             for entry in self._entries:
                 entry.hook.finish(self._control)
@@ -102,6 +108,8 @@ class EvaluateAction:
                 break
             entry.evaluated = step
             self._control.step = step - 1
+            if self._summaries is not None:
+                self._summaries.write(entry.place, step - 1, values[entry.place])
             entry.hook.evaluated(step - 1, values[entry.place], self._control)
         if due:
             self._pause(time.perf_counter() - started)
@@ -159,7 +167,9 @@ class RunControl:
     ) -> None:
         self._session, self._restored, self._end = session, list(restored), end
         self._changed, self._by_signal, self._announce = changed, by_signal, announce
+        self._log_dir = log_dir
         self._directory = os.path.join(log_dir, BEST) if log_dir else None
+        self._keepers: dict[str, Keeper] = {}
         self._saver = (
             tf.train.Saver([v for v in tf.global_variables() if v.op.name != "global_step"], max_to_keep=1)
             if log_dir
@@ -196,12 +206,12 @@ class RunControl:
         tf.logging.info("The learning rate is multiplied by %g from here on.", factor)
         self._announce({"factor": factor})
 
-    def keep_best(self) -> None:
-        if self._saver is None or self._directory is None:
+    def keep_best(self, directory: str = BEST, most: int = 1) -> None:
+        if self._log_dir is None:
             return
-        os.makedirs(self._directory, exist_ok=True)
-        prefix = os.path.join(self._directory, "model.ckpt")
-        self._saver.save(self._session, prefix, global_step=self.step + 1, write_meta_graph=False)
+        if directory not in self._keepers:
+            self._keepers[directory] = Keeper(os.path.join(self._log_dir, directory), None, most)
+        self._keepers[directory].save(self._session, self.step + 1, elements=0)
 
     def restore_best(self) -> None:
         self._restores = True

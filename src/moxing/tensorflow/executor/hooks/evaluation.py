@@ -21,11 +21,11 @@ class Control(Protocol):
     def scale_learning_rate(self, factor: float) -> None:
         """From now on the learning rate is what the optimizer's schedule says, times `factor`."""
 
-    def keep_best(self) -> None:
-        """Writes the variables as they are now to the directory `best` in `log_dir`."""
+    def keep_best(self, directory: str = "best", most: int = 1) -> None:
+        """Writes a checkpoint of now to a directory in `log_dir`, where the last `most` of them stay."""
 
     def restore_best(self) -> None:
-        """Loads the variables that `keep_best` wrote last."""
+        """Loads the variables that `keep_best` wrote last to its own directory."""
 
 
 class EvaluationHook(AggregativeSessionRunHook):

@@ -85,7 +85,7 @@ class RateAction:
         now = time.perf_counter()
         if self._time is not None and (done - 1) % _RATE_PERIOD:
             return
-        if self._time is not None:
+        if self._time is not None and done > self._step:  # a restored checkpoint takes the steps back
             tf.logging.info("global_step/sec: %g", (done - self._step) / max(now - self._time, 1e-9))
         # The first group of steps pays for starting up and only starts the clock.
         self._time, self._step = now, done

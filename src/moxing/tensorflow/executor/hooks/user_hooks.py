@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHook
+from moxing.tensorflow.executor.hooks.run_hook import RunHook
 
 _BASES = (tf.train.SessionRunHook, AggregativeSessionRunHook)
 
@@ -103,7 +104,8 @@ def hooks_of_towers(
     hooks: list[tf.train.SessionRunHook] = []
     for same in zip(*towers, strict=True):
         different = list({id(hook): hook for hook in same}.values())
-        if len(different) == 1 or not isinstance(same[0], AggregativeSessionRunHook):
+        alone = isinstance(same[0], RunHook) or not isinstance(same[0], AggregativeSessionRunHook)
+        if len(different) == 1 or alone:
             hooks.append(same[0])
         elif same[0].support_aggregation():
             hooks.append(_Aggregated(same, weights))

@@ -1,0 +1,102 @@
+"""A trace of some steps, for TensorBoard's profile page."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.tensorflow.executor.hooks.action import NEVER
+from moxing.tensorflow.executor.hooks.run_hook import RunHook, RunParts
+from moxing.tensorflow.executor.loop import Progress
+from moxing.tensorflow.executor.specs import RunResult
+
+
+class ProfilerHook(RunHook):
+    """Has TensorFlow's profiler record some steps, in every mode.
+
+    The trace is in `<directory>/plugins/profile/<time>/`, where TensorBoard's profile plugin looks for it. Operations
+    that TensorFlow takes for quick ones are not in it; version 2.21 takes no other level from Python.
+
+    Args:
+      start_step: the first step, counted from 0; in TRAIN by `global_step`. Those before it also pay for the start.
+      steps: how many.
+      directory: where to write; None: `log_dir`, and in a cluster the chief alone.
+
+    Example:
+      >>> hook = ProfilerHook(start_step=100, steps=5)
+    """
+
+    in_every_mode = True
+
+    def __init__(self, start_step: int = 10, steps: int = 5, directory: str | None = None) -> None:
+        super().__init__()
+        self._start, self._steps = self._count("start_step", start_step, least=0), self._count("steps", steps)
+        if directory is not None and (not isinstance(directory, str | os.PathLike) or not str(directory)):
+            raise ValueError(self._wrong("directory", directory, "a path, or None for log_dir"))
+        self._directory = None if directory is None else os.fspath(directory)
+        self._action: ProfilerAction | None = None
+
+    def action(self, run: RunParts) -> ProfilerAction | None:
+        directory = self._directory or run.config.log_dir
+        if directory is None:
+            if run.step.strategy.is_chief:
+                raise ValueError(
+                    "ProfilerHook needs a place for its trace: give it directory=..., or mox.run log_dir=...."
+                )
+            return None
+        if run.done > self._start:
+            tf.logging.warning(
+                "ProfilerHook(start_step=%d): the run begins at step %d, nothing is recorded.", self._start, run.done
+            )
+            return None
+        self._action = ProfilerAction(self._start, self._steps, directory)
+        if run.done == self._start:
+            self._action.start()
+        return self._action
+
+    def run_ended(self, reason: str, error: BaseException | None, result: RunResult | None) -> None:
+        if self._action is not None:
+            self._action.stop()
+            self._action = None
+
+
+class ProfilerAction:
+    """Starts and stops the profiler.
+
+    Args:
+      start: before which step.
+      steps: after how many steps to stop.
+      directory: where to write.
+    """
+
+    def __init__(self, start: int, steps: int, directory: str) -> None:
+        self._first, self._last, self._directory = start, start + steps, directory
+        self._profiler: Any = tf.compat.v2.profiler.experimental
+        self._is_on = self._was_on = False
+
+    def start(self) -> None:
+        """From now on everything is recorded."""
+        self._is_on = self._was_on = True
+        self._profiler.start(self._directory)
+
+    def stop(self) -> None:
+        """Writes the trace, if one is being made."""
+        if self._is_on:
+            self._is_on = False
+            self._profiler.stop()
+            tf.logging.info("Profile written to: %s", os.path.join(self._directory, "plugins", "profile"))
+
+    def steps_until(self, done: int) -> int:
+        following = [step - done for step in (self._first, self._last) if step > done]
+        return following[0] if following else NEVER
+
+    def act(self, done: int, progress: Progress) -> None:
+        if self._is_on and done >= self._last:
+            self.stop()
+        elif not self._was_on and done >= self._first:
+            self.start()
+
+    def finish(self, done: int, progress: Progress) -> None:
+        self.stop()

@@ -1,0 +1,84 @@
+"""A callback when the run ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from moxing.tensorflow.executor.hooks.action import NEVER
+from moxing.tensorflow.executor.hooks.run_hook import RunHook, RunParts
+from moxing.tensorflow.executor.loop import Progress
+from moxing.tensorflow.executor.specs import RunResult
+
+
+@dataclass(frozen=True)
+class RunEnd:
+    """How a run ended.
+
+    Attributes:
+      reason: `end`, `signal` or `error`.
+      global_step: the last one that is known.
+      log_info: the last values, by name; in EVAL, where it ended well, the means.
+      error: what was raised, for `error`.
+      result: what `mox.run` returns, for `end`.
+    """
+
+    reason: str
+    global_step: int
+    log_info: Mapping[str, float] = field(default_factory=dict)
+    error: BaseException | None = None
+    result: RunResult | None = None
+
+
+class RunEndHook(RunHook):
+    """Calls a function once when the run ends: well, by a signal, or by an error. It works in every mode.
+
+    In a cluster every worker calls its own. After an error that the function itself raises, the error of the run is
+    still the one that counts.
+
+    Args:
+      callback: is given a `RunEnd`: reason, global_step, log_info, error, result.
+
+    Example:
+      >>> hook = RunEndHook(lambda end: print(end.reason, end.global_step))
+    """
+
+    in_every_mode = True
+
+    def __init__(self, callback: Callable[[RunEnd], Any]) -> None:
+        super().__init__()
+        if not callable(callback):
+            raise TypeError(self._wrong("callback", callback, "a function of one argument"))
+        self._callback = callback
+        self._seen: LastSeen | None = None
+
+    def action(self, run: RunParts) -> LastSeen:
+        self._seen = LastSeen()
+        return self._seen
+
+    def run_ended(self, reason: str, error: BaseException | None, result: RunResult | None) -> None:
+        seen, self._seen = self._seen, None
+        if result is not None:
+            end = RunEnd(reason, result.global_step, result.log_info, error, result)
+        elif seen is not None and seen.progress is not None:
+            end = RunEnd(reason, seen.progress.global_step, seen.progress.ledger.last, error)
+        else:
+            end = RunEnd(reason, 0, {}, error)
+        self._callback(end)
+
+
+class LastSeen:
+    """Notes where the run is."""
+
+    def __init__(self) -> None:
+        self.progress: Progress | None = None
+
+    def steps_until(self, done: int) -> int:
+        return NEVER
+
+    def act(self, done: int, progress: Progress) -> None:
+        self.progress = progress
+
+    def finish(self, done: int, progress: Progress) -> None:
+        self.progress = progress

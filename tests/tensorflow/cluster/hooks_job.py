@@ -1,0 +1,48 @@
+"""One process of a job with helper hooks: the gradient of a worker is its samples' mean, the rate follows the steps.
+
+Its last line is RESULT and a JSON text.
+"""
+
+import json
+import sys
+
+import tensorflow.compat.v1 as tf
+
+import moxing.tensorflow as mox
+
+
+def input_fn(mode):
+    data = tf.data.Dataset.range(80).map(lambda number: tf.cast(number, tf.float32))
+    return tf.data.make_one_shot_iterator(data).get_next()
+
+
+def model_fn(inputs, mode):
+    w = tf.get_variable("w", [], initializer=tf.zeros_initializer())
+    loss = w * tf.reduce_mean(inputs[0])
+    hooks = [
+        mox.GradientNormHook(2),
+        mox.ThroughputHook(2),
+        mox.NanGuardHook({"w": w}),
+        mox.RunEndHook(lambda end: ends.append([end.reason, end.global_step])),
+    ]
+    return mox.ModelSpec(loss=loss, log_info={"w": tf.identity(w)}, hooks=hooks)
+
+
+def optimizer_fn():
+    # A function is called where the updates are built, which here is inside of a branch.
+    return tf.train.GradientDescentOptimizer(lambda: (tf.cast(tf.train.get_global_step(), tf.float32) + 1.0) / 64)
+
+
+ends: list = []
+log_dir = next(word for word in sys.argv if word.startswith("--log_directory=")).partition("=")[2]
+mox.run(
+    input_fn=input_fn,
+    model_fn=model_fn,
+    optimizer_fn=optimizer_fn,
+    run_mode=mox.ModeKeys.TRAIN,
+    batch_size=4,
+    log_dir=log_dir,
+    max_number_of_steps=7,
+    save_summary_steps=3,
+)
+print("RESULT", json.dumps({"ends": ends}), flush=True)
