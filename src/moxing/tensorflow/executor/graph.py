@@ -17,6 +17,7 @@ from moxing.tensorflow.executor.ledger import Ledger
 from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.specs import ModeKeys
 from moxing.tensorflow.optimizer.rate_factor import rate_factor, with_factor
+from moxing.tensorflow.optimizer.surroundings import told
 from moxing.tensorflow.optimizer.wrapper import flush_op
 from moxing.tensorflow.parallel import Strategy, Tower
 from moxing.tensorflow.parallel.gradients import mean, shares_of
@@ -96,8 +97,9 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
             Tower(model.losses, model.var_scopes, weight, samples=length)
             for model, weight, length in zip(models, weights, lengths, strict=True)
         ]
-        strategy.max_steps = config.max_steps
-        done.append(strategy.train_op(towers, optimizer_fns, before, global_step))
+        strategy.max_steps, strategy.batch_size = config.max_steps, config.batch_size
+        with told(workers=strategy.workers):
+            done.append(strategy.train_op(towers, optimizer_fns, before, global_step))
         strategy.flush = flush_op(strategy.optimizers)
     with tf.name_scope("moxing"), strategy.local():
         # Where the workers go in step, only the step itself tells whether the data has ended.

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.optimizer.surroundings import told, weighs
 from moxing.tensorflow.parallel.devices import logical_cpus
 from moxing.tensorflow.parallel.gradients import GradientPairs, gradients_of, in_scopes, trainable_variables
 from moxing.tensorflow.parallel.loss_scale import LossScale
@@ -69,6 +70,7 @@ class Strategy:
       max_steps: where `global_step` is to end.
       optimizers: those that this process applies gradients with.
       flush: run once when the data has ended: it applies what the optimizers have gathered and not applied yet.
+      batch_size: samples of a whole batch, where they are known.
     """
 
     workers = 1
@@ -80,6 +82,7 @@ class Strategy:
     max_steps = 2**63 - 1
     optimizers: Sequence[Any] = ()
     flush: tf.Operation | None = None
+    batch_size: int | None = None
 
     def __init__(self, devices: Sequence[str], copy: Copy | None = None) -> None:
         self.devices = list(devices)
@@ -134,6 +137,27 @@ class Strategy:
             with tf.device(self.place(index)):
                 gradients.append(tower.gradients(optimizers, variables, scale, spread, share))
         return gradients
+
+    @staticmethod
+    def samples(towers: Sequence[Tower], optimizers: Sequence[Any]) -> tf.Tensor | None:
+        """How many samples the towers have together; None where it is always the same, or nobody asks."""
+        counts = [tower.weight if tower.samples is None else tower.samples for tower in towers]
+        if not weighs(optimizers) or any(count is None for count in counts):
+            return None
+        if all(tf.get_static_value(count) is not None for count in counts):
+            return None
+        return tf.add_n([tf.cast(count, tf.float64) for count in counts])
+
+    def counted(self, samples: tf.Tensor | None, workers: int = 1) -> AbstractContextManager[None]:
+        """Inside, optimizers are told how much the step counts that they apply.
+
+        Args:
+          samples: those of the step; None: as many as those of every other.
+          workers: how many workers they are of.
+        """
+        if samples is None:
+            return told(weight=None)
+        return told(weight=tf.cast(samples, tf.float64) / float((self.batch_size or 1) * self.towers * workers))
 
     def train_op(
         self,
