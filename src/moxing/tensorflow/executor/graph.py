@@ -92,7 +92,7 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         # What is logged is of before the update. And without a batch there is no step, also where a loss does not
         # look at it.
         before = [*(value.op for value in log_info.values()), *updates, *arrived]
-        weights = lengths if inputs.present else [None] * len(lengths)
+        weights = lengths if inputs.present or _differ(lengths, strategy) else [None] * len(lengths)
         towers = [
             Tower(model.losses, model.var_scopes, weight, samples=length)
             for model, weight, length in zip(models, weights, lengths, strict=True)
@@ -118,6 +118,12 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         summary=_summary(log_info) if training and config.summary_every and config.log_dir else None,
         rate_factor=factor,
     )
+
+
+def _differ(lengths: Sequence[tf.Tensor], strategy: Strategy) -> bool:
+    """Whether batches whose gradients are added up in one step may have different sizes."""
+    together = len(lengths) * (strategy.workers if strategy.in_step else 1)
+    return together > 1 and any(tf.get_static_value(length) is None for length in lengths)
 
 
 def _scalable(config: RunConfig, models: Sequence[Model]) -> tuple[tf.Variable | None, Sequence[Callable[..., Any]]]:

@@ -150,7 +150,9 @@ class BatchGradientsOptimizer(OptimizerWrapper):
         )
         with tf.control_dependencies([applied]):
             cleared = [total.assign(tf.zeros_like(total), read_value=False) for total, _, _ in self._sums]
-            numbers = [number.assign(tf.zeros_like(number), read_value=False) for number in (self._count, self._missing)]
+            numbers = [
+                number.assign(tf.zeros_like(number), read_value=False) for number in (self._count, self._missing)
+            ]
             return tf.group(*cleared, *numbers)
 
 

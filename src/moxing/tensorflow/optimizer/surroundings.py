@@ -29,7 +29,7 @@ class Surroundings:
     centres: Mapping[Any, tf.Variable] | None = None
 
 
-_current: ContextVar[Surroundings] = ContextVar("surroundings", default=Surroundings())
+_current: ContextVar[Surroundings | None] = ContextVar("surroundings", default=None)
 
 
 def surroundings() -> Surroundings:
@@ -42,13 +42,13 @@ def surroundings() -> Surroundings:
       >>> print(surroundings().workers)
       None
     """
-    return _current.get()
+    return _current.get() or Surroundings()
 
 
 @contextmanager
 def told(**what: Any) -> Iterator[None]:
     """Inside, optimizers know this too; see `Surroundings`."""
-    token = _current.set(replace(_current.get(), **what))
+    token = _current.set(replace(surroundings(), **what))
     try:
         yield
     finally:

@@ -93,9 +93,8 @@ class Collective(ClusterWorker):
             self._value = tf.placeholder(tf.float32, [])
             self._set_stop = tf.assign(self._stop, self._value).op
             self._set_proposal = tf.assign(self._proposal, self._value).op
-        weight, samples = self.weight(towers), self.samples(towers, optimizers)
-        own = tf.constant(0.0) if samples is None else tf.cast(samples, tf.float32)
-        own = own if weight is None else weight
+        weight = self.weight(towers)
+        own = tf.constant(0.0) if weight is None else weight
         # Known before the gradients are: each is computed with its share already, and the sum is the mean.
         agreed = tf.stack([own, self._stop.read_value(), self._proposal.read_value()])
         total, stops, steps = tf.unstack(self._sum(agreed))
@@ -105,7 +104,7 @@ class Collective(ClusterWorker):
 
         def apply() -> tf.Operation:
             before_it = [*before, *everything]
-            with self.counted(None if samples is None else total, self.workers):
+            with self.counted(None if weight is None else total, self.workers):
                 return clipped_and_applied(optimizers, groups, scale, before_it, global_step, clips=self.clips_mean)
 
         # An addition that is under way when the data ends would be broken off, on the other workers too.

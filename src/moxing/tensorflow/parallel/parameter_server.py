@@ -101,12 +101,12 @@ class ParameterServer(ClusterWorker):
         if self.is_chief or not self.in_step:
             self.optimizers = optimizers
         scale = loss_scale()
-        weight, samples = self.weight(towers), self.samples(towers, optimizers)
+        weight = self.weight(towers)
         groups = self.gradients(towers, optimizers, scale, shares_of([tower.weight for tower in towers]))
         if self.in_step:
-            return self._together(optimizers, groups, weight, samples, scale, before, global_step)
+            return self._together(optimizers, groups, weight, scale, before, global_step)
         counts = self.is_chief or not FLAGS.get("chief_inc_global_step")
-        with self.counted(samples):
+        with self.counted(self.samples(towers, optimizers)):
             applied = clipped_and_applied(optimizers, groups, scale, [*before, *flat(groups)], global_step, counts)
         with tf.control_dependencies([applied]):
             # In every step: the others bring the counter to its end while this worker is in the middle of its loop.
@@ -137,7 +137,6 @@ class ParameterServer(ClusterWorker):
         optimizers: Sequence[Any],
         groups: Sequence[GradientPairs],
         weight: tf.Tensor | None,
-        samples: tf.Tensor | None,
         scale: LossScale,
         before: Sequence[tf.Operation],
         global_step: tf.Variable,
@@ -157,17 +156,15 @@ class ParameterServer(ClusterWorker):
             ]
             for loss, group in enumerate(groups)
         ]
-        number_of = weight if samples is None or weight is not None else tf.cast(samples, tf.float32)
-        numbers = None if number_of is None else _Meeting(number_of, global_step, f"{self.shared}/weight")
+        weights = None if weight is None else _Meeting(weight, global_step, f"{self.shared}/weight")
         with tf.control_dependencies(before):
             sent = [meeting.send(weight) for group in meetings for meeting in group]
-            if numbers is not None:
-                sent.append(numbers.send(None))
+            if weights is not None:
+                sent.append(weights.send(None))
         if self.is_chief:
-            mean = None if numbers is None else numbers.mean(self.workers)
-            counted = self.counted(None if samples is None else mean)
-            total = None if weight is None else mean
-            with tf.control_dependencies(before), counted:
+            total = None if weights is None else weights.mean(self.workers)
+            # A mean as well: of the samples of one worker.
+            with tf.control_dependencies(before), self.counted(total):
                 sent.append(self._lead(optimizers, meetings, total, scale, global_step, queues))
         with tf.control_dependencies(sent):
             token = queues[self.index].dequeue(name="token")

@@ -180,6 +180,10 @@ class Strategy:
         """Operations to be run when the variables have their values, before the first step."""
         return []
 
+    def own_values(self) -> list[tf.Operation]:
+        """Operations that every worker runs when the chief's variables are ready, before its first step."""
+        return []
+
     def request_stop(self, session: tf.Session, why: int) -> None:
         """Asks all workers to stop together; `halt` tells when.
 

@@ -1,0 +1,222 @@
+"""Optimizer wrappers in whole jobs: elastic averaging, and batches of different sizes between workers."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import tensorflow.compat.v1 as tf
+from jobs import Job, close_parent, ended, start
+
+from moxing.cli.cluster_launcher import free_ports
+
+SCRIPT = """
+import json, os, sys
+import moxing.tensorflow as mox
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+TRAINING = json.loads(os.environ['TRAINING'])
+POINTS = np.random.RandomState(0).rand(TRAINING.get('samples', 40), 3)
+LINE = POINTS @ np.array([1.0, -2.0, 3.0]) + 0.5
+
+
+def input_fn(mode):
+    dataset = tf.data.Dataset.from_tensor_slices((POINTS, LINE))
+    if TRAINING.get('batches'):
+        dataset = dataset.batch(TRAINING['batches'])
+    dataset = dataset.repeat(TRAINING.get('epochs', -1) if mode == mox.ModeKeys.TRAIN else 1)
+    return dataset.make_one_shot_iterator().get_next()
+
+
+def model_fn(inputs, mode):
+    x, y = inputs
+    x.set_shape([None, 3])
+    training = mode == mox.ModeKeys.TRAIN
+    if TRAINING.get('normalise'):
+        # Its moving averages stay on the ps; what it computes does not matter here.
+        normal = tf.layers.batch_normalization(x, training=training, name='norm', center=False, scale=False)
+        x = x + 0.0 * normal
+    w = tf.get_variable('w', [3, 1], tf.float64, tf.zeros_initializer())
+    b = tf.Variable(np.float64(0.0), name='b')
+    loss = tf.reduce_mean(tf.square(tf.squeeze(tf.matmul(x, w), 1) + b - y))
+    spec = mox.ExportSpec(inputs_dict={'x': x}, outputs_dict={'y': tf.matmul(x, w) + b})
+    return mox.ModelSpec(loss=loss, log_info={'loss': loss}, export_spec=spec)
+
+
+optimizer_fn = mox.get_optimizer_fn('momentum', TRAINING.get('rate', 0.02), momentum=0.5)
+for name, arguments in TRAINING['wrappers']:
+    optimizer_fn = mox.get_optimizer_wrapper_fn(name, optimizer_fn, **arguments)
+if TRAINING.get('hidden'):
+    hidden, optimizer_fn = optimizer_fn, lambda: hidden()
+
+result = mox.run(
+    input_fn=input_fn, model_fn=model_fn, optimizer_fn=optimizer_fn, run_mode=TRAINING.get('mode', 'TRAIN'),
+    batch_size=TRAINING.get('batch_size', 4), auto_batch=not TRAINING.get('batches'),
+    log_dir=TRAINING.get('log_dir'), checkpoint_path=TRAINING.get('checkpoint_path'),
+    max_number_of_steps=TRAINING.get('steps', 10 ** 6), save_model_steps=TRAINING.get('save'),
+    export_model=mox.ExportKeys.TF_SERVING if TRAINING.get('export') else False,
+)
+numbers = {'step': int(result.global_step), 'loss': result.log_info['loss'], 'samples': result.samples}
+print('RESULT', json.dumps(numbers), flush=True)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ended_parent():
+    yield
+    close_parent()
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(SCRIPT)
+    return path
+
+
+def saved(log_dir):
+    reader = tf.train.load_checkpoint(str(log_dir))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+def run_job(directory, script, flags, training, workers=2, ps=1, environments=None):
+    """A job by flags, or by the variables that `environments(job, index, hosts)` gives; it must end well."""
+    ports = free_ports(workers + ps)
+    hosts = {"ps": ports[:ps], "worker": ports[ps:]}
+    hosts = {job: [f"127.0.0.1:{port}" for port in own] for job, own in hosts.items()}
+    job = Job([])
+    try:
+        for kind, own in hosts.items():
+            for index in range(len(own)):
+                given = {"TRAINING": json.dumps(training)}
+                words = list(flags)
+                if environments is None:
+                    words += [f"--{each}_hosts={','.join(them)}" for each, them in hosts.items() if them]
+                    words += [f"--job_name={kind}", f"--task_index={index}"]
+                else:
+                    given |= environments(kind, index, hosts)
+                process = start(directory, f"{kind} {index}", words, script, given)
+                job.processes[process.name] = process
+        codes = job.wait()
+    finally:
+        job.kill()
+    assert set(codes.values()) == {0}, job.logs
+    return job
+
+
+def run_alone(directory, script, training):
+    process = start(directory, "alone", [], script, {"TRAINING": json.dumps(training)})
+    job = Job([process])
+    try:
+        job.wait()
+    finally:
+        job.kill()
+    assert process.code == 0, process.log
+    return process
+
+
+EASGD = [["easgd", {"period": 4, "moving_rate": 0.4}]]
+
+
+def test_elastic_averaging_of_two_workers(tmp_path, script):
+    """It converges; the centre is what is saved under plain names, evaluated, exported, and gone on with."""
+    log = tmp_path / "log"
+    training = {"wrappers": EASGD, "steps": 1200, "log_dir": str(log), "save": 200, "rate": 0.1, "normalise": True}
+    done = run_job(tmp_path / "job", script, ["--sync_replicas=False"], {**training, "export": True})
+    values = saved(log)
+    assert set(values) == {"w", "b", "global_step", "norm/moving_mean", "norm/moving_variance"}
+    assert values["global_step"] >= 1200
+    assert all(done[f"worker {index}"].result["samples"] > 100 for index in range(2))
+    evaluated = run_alone(
+        tmp_path / "eval", script, {**training, "mode": "EVAL", "log_dir": None, "checkpoint_path": str(log)}
+    )
+    assert evaluated.result["loss"] < 0.02, evaluated.log
+    assert list(log.glob("*/*/saved_model.pb")) or list(log.glob("*/saved_model.pb")), sorted(log.rglob("*"))
+    # A single process goes on with it, and with the job after that.
+    more = run_alone(tmp_path / "alone", script, {**training, "steps": 1300 + int(values["global_step"])})
+    assert "has no other to exchange with" in more.log
+    assert more.result["loss"] < 0.02
+    last = saved(log)
+    assert set(last) == set(values) and last["global_step"] == 1300 + values["global_step"]
+    run_job(tmp_path / "again", script, ["--sync_replicas=False"], {**training, "steps": int(last["global_step"]) + 40})
+    again = saved(log)
+    assert again["global_step"] >= last["global_step"] + 40
+    # From where it was, not from the start.
+    np.testing.assert_allclose(again["w"], last["w"], atol=0.2)
+
+
+def test_a_function_that_hides_easgd_is_told_so(tmp_path, script):
+    training = {"wrappers": EASGD, "steps": 4, "hidden": True}
+    ports = free_ports(2)
+    hosts = [f"--ps_hosts=127.0.0.1:{ports[0]}", f"--worker_hosts=127.0.0.1:{ports[1]}", "--sync_replicas=False"]
+    given = {"TRAINING": json.dumps(training)}
+    server = start(tmp_path, "ps 0", [*hosts, "--job_name=ps", "--task_index=0"], script, given)
+    worker = start(tmp_path, "worker 0", [*hosts, "--job_name=worker", "--task_index=0"], script, given)
+    try:
+        assert "Pass the function that get_optimizer_wrapper_fn returned" in ended(worker)
+    finally:
+        Job([server]).kill()
+
+
+# --- batch_gradients --------------------------------------------------------------------------------------------------
+
+
+def reference(batches_of_steps, count, rate=0.02):
+    """NumPy: momentum over groups of steps, each with all samples of its group."""
+    points = np.random.RandomState(0).rand(40, 3)
+    line = points @ np.array([1.0, -2.0, 3.0]) + 0.5
+    w, b, speed, slow = np.zeros(3), 0.0, np.zeros(3), 0.0
+    for begin in range(0, len(batches_of_steps), count):
+        rows = np.concatenate(batches_of_steps[begin : begin + count])
+        x, y = points[rows], line[rows]
+        error = x @ w + b - y
+        speed, slow = 0.5 * speed + 2 * x.T @ error / len(rows), 0.5 * slow + 2 * error.mean()
+        w, b = w - rate * speed, b - rate * slow
+    return w, b
+
+
+@pytest.mark.parametrize(
+    ("ps", "flags"), [(1, []), (0, []), (1, ["--loss_scale=dynamic"])], ids=["ps", "collective", "dynamic loss scale"]
+)
+@pytest.mark.parametrize("endless", [False, True])
+def test_short_batches_of_workers_in_step_count_by_their_samples(tmp_path, script, ps, flags, endless):
+    """All batches have 3 samples, but the last ones 3 and 1; or in turn 6 and 6, 6 and 6, 6 and 6, 4 and 6, ..."""
+    log = tmp_path / "log"
+    training = {"wrappers": [["batch_gradients", {"num_batches": 3}]], "log_dir": str(log), "rate": 0.2}
+    if endless:
+        training |= {"batches": 6, "batch_size": 6, "steps": 12}
+        batches = [np.arange(begin, min(begin + 6, 40)) for begin in range(0, 40, 6)] * 4
+        steps = [np.concatenate(batches[place : place + 2]) for place in range(0, 24, 2)]
+    else:
+        training |= {"epochs": 1, "batch_size": 3}
+        steps = [np.arange(begin, min(begin + 6, 40)) for begin in range(0, 40, 6)]
+    run_job(tmp_path / "job", script, flags, training, ps=ps)
+    w, b = reference(steps, 3, 0.2)
+    values = saved(log)
+    np.testing.assert_allclose(values["w"][:, 0], w, rtol=1e-6)
+    np.testing.assert_allclose(values["b"], b, rtol=1e-6)
+
+
+def tf_config(kind, index, hosts):
+    cluster = {"chief": hosts["worker"][:1], "worker": hosts["worker"][1:], "ps": hosts["ps"]}
+    kind, index = (
+        ("chief", 0) if (kind, index) == ("worker", 0) else ("worker", index - 1) if kind == "worker" else (kind, index)
+    )
+    return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})}
+
+
+def test_workers_of_tf_config_apply_together(tmp_path, script):
+    """sync_on_apply knows how many workers there are, though no flag names them."""
+    log = tmp_path / "log"
+    wrappers = [["batch_gradients", {"num_batches": 2, "sync_on_apply": True}]]
+    training = {"wrappers": wrappers, "log_dir": str(log), "batch_size": 4, "steps": 40}
+    flags = ["--sync_replicas=False", "--chief_inc_global_step=True"]
+    run_job(tmp_path / "job", script, flags, training, environments=tf_config)
+    # A step of all is 2 batches of 4 samples of each worker: 16 samples, in the order of the data.
+    rows = np.tile(np.arange(40), 20)
+    w, b = reference([rows[begin : begin + 16] for begin in range(0, 20 * 16, 16)], 1)
+    values = saved(log)
+    np.testing.assert_allclose(values["w"][:, 0], w, rtol=1e-6)
+    np.testing.assert_allclose(values["b"], b, rtol=1e-6)
