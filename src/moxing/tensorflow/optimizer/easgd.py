@@ -148,8 +148,8 @@ def _check_alone() -> None:
     if task_device() is not None:
         raise ValueError(
             "get_optimizer_wrapper_fn('easgd', ...): the variables of this worker were made without knowing of it. "
-            "Pass the function that get_optimizer_wrapper_fn returned to mox.run(optimizer_fn=...) itself, not one that "
-            f"calls it; and start the job with {NEEDS}."
+            "Pass the function that get_optimizer_wrapper_fn returned to mox.run(optimizer_fn=...) itself, not one "
+            f"that calls it; and start the job with {NEEDS}."
         )
     tf.logging.warning(
         "easgd: this process is by itself and has no other to exchange with; the optimizer inside trains the variables."
