@@ -199,6 +199,17 @@ def test_short_batches_of_workers_in_step_count_by_their_samples(tmp_path, scrip
     np.testing.assert_allclose(values["b"], b, rtol=1e-6)
 
 
+def test_short_batches_of_a_worker_by_itself_count_by_their_samples(tmp_path, script):
+    """Asynchronous: the sums are in the worker's memory."""
+    training = {"wrappers": [["batch_gradients", {"num_batches": 3}]], "log_dir": str(tmp_path / "log"), "rate": 0.2}
+    training |= {"epochs": 2, "batches": 6, "batch_size": 6}
+    run_job(tmp_path / "job", script, ["--sync_replicas=False"], training, workers=1)
+    w, b = reference([np.arange(begin, min(begin + 6, 40)) for begin in range(0, 40, 6)] * 2, 3, 0.2)
+    values = saved(tmp_path / "log")
+    np.testing.assert_allclose(values["w"][:, 0], w, rtol=1e-6)
+    np.testing.assert_allclose(values["b"], b, rtol=1e-6)
+
+
 def tf_config(kind, index, hosts):
     cluster = {"chief": hosts["worker"][:1], "worker": hosts["worker"][1:], "ps": hosts["ps"]}
     kind, index = (

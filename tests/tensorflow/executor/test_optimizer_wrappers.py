@@ -204,6 +204,53 @@ def test_batches_of_one_size_are_only_added_up(tmp_path, endless, adds):
     assert any(op.type == "AssignAddVariableOp" and op.inputs[0] is missing.outputs[0] for op in found) is not endless
 
 
+def test_accumulations_inside_of_accumulations(tmp_path):
+    """Batches of 4, 4, 3, 4 ...: two of them make one, and two of those an update."""
+    inner = mox.get_optimizer_wrapper_fn(
+        "batch_gradients", mox.get_optimizer_fn("momentum", 0.25, momentum=0.5), num_batches=2
+    )
+    mox.run(
+        input_fn=lambda mode: points().batch(4).repeat(4).make_one_shot_iterator().get_next(),
+        model_fn=mean_model(),
+        optimizer_fn=mox.get_optimizer_wrapper_fn("batch_gradients", inner, num_batches=2),
+        run_mode=mox.ModeKeys.TRAIN,
+        log_dir=str(tmp_path),
+        max_number_of_steps=1000,
+        auto_batch=False,
+    )
+    np.testing.assert_allclose(trained(tmp_path), momentum_over(grouped(cut(POINTS, 4) * 4, 4)), rtol=1e-6)
+
+
+# --- easgd in one process ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("towers", "update"), [(1, None), (2, "parameter_server"), (2, "replicated")])
+def test_one_process_with_easgd_trains_plainly(tmp_path, towers, update, caplog):
+    mox.set_flag("num_gpus", towers)
+    mox.set_flag("variable_update", update)
+    fn = mox.get_optimizer_wrapper_fn("easgd", mox.get_optimizer_fn("momentum", 0.25, momentum=0.5), period=2)
+
+    def train(epochs):
+        mox.run(
+            input_fn=lambda mode: points().repeat(epochs).make_one_shot_iterator().get_next(),
+            model_fn=mean_model(),
+            optimizer_fn=fn,
+            run_mode=mox.ModeKeys.TRAIN,
+            log_dir=str(tmp_path),
+            batch_size=4 // towers,
+            max_number_of_steps=1000,
+        )
+
+    caplog.set_level("WARNING", logger="tensorflow")
+    train(2)
+    assert "has no other to exchange with" in caplog.text
+    expected = momentum_over(grouped(cut(np.tile(POINTS, (2, 1)), 4), 1))
+    np.testing.assert_allclose(trained(tmp_path), expected, rtol=1e-6)
+    assert dict(tf.train.list_variables(str(tmp_path))) == {"w": [3], "global_step": []}
+    train(1)
+    assert trained(tmp_path, "global_step") == 9
+
+
 # --- ends, averages ---------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -133,8 +135,10 @@ def close(values, expected):
 # --- what they compute ------------------------------------------------------------------------------------------------
 
 
-def test_two_workers_and_their_centre(servers):
+@pytest.mark.parametrize("scale", [1, "dynamic"])
+def test_two_workers_and_their_centre(servers, scale):
     """20 steps each; the second worker goes at another pace."""
+    mox.set_flag("loss_scale", scale)
     expected = Reference()
     workers = [Worker(index, servers, easgd(), name="two/").join() for index in range(2)]
     order = [0, 0, 1, 0, 0, 1, 1, 1, 0, 1] * 4
@@ -217,6 +221,38 @@ def test_other_stacks_train_and_keep_nothing_in_the_checkpoint(servers, order):
         }  # fmt: skip
 
 
+def test_half_precision(servers):
+    """The difference is computed in 32 bits, and no type is mixed up with another."""
+
+    class Half(Worker):
+        def _variable(self, key, value):
+            half = key == "net/bias"
+            dtype = tf.float16 if half else tf.float64
+            return tf.cast(tf.get_variable(self.name + key, value.shape, dtype, tf.ones_initializer()), tf.float64)
+
+    fn = easgd(mox.get_optimizer_fn("sgd", 1.0), period=1, moving_rate=0.5)
+    worker = Half(0, servers, fn, name="half/").join()
+    worker.do(0)
+    for key, value in worker.centre().items():
+        assert value.dtype == (np.float16 if key == "net/bias" else np.float64)
+        np.testing.assert_allclose(value, 1 - 0.5 * GRADIENTS[0][0][key], rtol=2e-3, atol=1e-3)
+
+
+def test_layers_of_keras(servers):
+    class Layered(Worker):
+        def _variable(self, key, value):
+            if key == "net/kernel":
+                self.layer = tf.keras.layers.Dense(3, use_bias=False, dtype="float64", name="dense")
+                self.layer.build([None, 4])
+                return self.layer.kernel
+            return super()._variable(key, value)
+
+    worker = Layered(0, None, easgd())
+    assert [variable.op.name for variable in worker.layer.trainable_weights] == ["kernel/easgd"]
+    with worker.graph.as_default():
+        assert [v.op.name for v in tf.trainable_variables()] == ["kernel", "net/bias"]
+
+
 # --- what stands where ------------------------------------------------------------------------------------------------
 
 
@@ -259,6 +295,23 @@ def test_a_step_uses_the_network_for_the_count_and_the_exchange_alone(towers, op
     assert crossing == []
     users = {user for op in centres for tensor in op.outputs for user in tensor.consumers() if user in needed}
     assert users == set(exchange)
+
+
+def test_bytes_on_the_wire(servers):
+    """As TensorFlow traces them: outside of an exchange the counter and whether one is due, and nothing else."""
+    worker = Worker(0, servers, easgd(period=3), name="traced/").join()
+    received = []
+    for step in range(4):
+        traced = tf.RunMetadata()
+        fed = {worker.feeds[key]: value for key, value in GRADIENTS[0][step].items()}
+        options = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
+        worker.session.run(worker.train, fed, options=options, run_metadata=traced)
+        stats = [node for device in traced.step_stats.dev_stats for node in device.node_stats]
+        sizes = [re.match(r"\[(\d+)B\]", node.timeline_label) for node in stats if node.node_name == "RecvTensor"]
+        received.append(sum(int(size[1]) for size in sizes))
+    variables = sum(value.size * 8 for value in FIRST.values())
+    counter, due = 8, 2  # one byte to each ps
+    assert received == [counter + due, counter + due, counter + due + 2 * variables, counter + due]
 
 
 def test_the_model_sees_copies_and_everybody_else_the_centre():

@@ -10,7 +10,7 @@ import tensorflow.compat.v1 as tf
 from moxing.framework.flags import FLAGS
 from moxing.framework.util.numbers_given import is_integer
 from moxing.tensorflow.optimizer.simple_sync_optimizer import SimpleSyncOptimizer
-from moxing.tensorflow.optimizer.surroundings import surroundings
+from moxing.tensorflow.optimizer.surroundings import surroundings, told
 from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.workers import num_workers, task_device, task_index
 from moxing.tensorflow.optimizer.wrapper import OWN_VARIABLES, GradientPairs, OptimizerWrapper, when, wide_type
@@ -145,9 +145,10 @@ class BatchGradientsOptimizer(OptimizerWrapper):
     def _apply_mean(self) -> tf.Operation:
         # Read also where all batches are whole ones: those of the checkpoint may not have been.
         whole = tf.cast(self._count.read_value(), tf.float64) - self._missing.read_value()
-        applied = self._optimizer.apply_gradients(
-            [(_mean(total, whole, variable, sparse), variable) for total, variable, sparse in self._sums]
-        )
+        means = [(_mean(total, whole, variable, sparse), variable) for total, variable, sparse in self._sums]
+        # Of this update, not of its last batch: another one of this class may be inside.
+        with told(weight=whole / self._num_batches):
+            applied = self._optimizer.apply_gradients(means)
         with tf.control_dependencies([applied]):
             cleared = [total.assign(tf.zeros_like(total), read_value=False) for total, _, _ in self._sums]
             numbers = [
