@@ -218,16 +218,20 @@ def tf_config(kind, index, hosts):
     return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})}
 
 
-def test_workers_of_tf_config_apply_together(tmp_path, script):
+@pytest.mark.parametrize("uneven", [False, True])
+def test_workers_of_tf_config_apply_together(tmp_path, script, uneven):
     """sync_on_apply knows how many workers there are, though no flag names them."""
     log = tmp_path / "log"
     wrappers = [["batch_gradients", {"num_batches": 2, "sync_on_apply": True}]]
     training = {"wrappers": wrappers, "log_dir": str(log), "batch_size": 4, "steps": 40}
     flags = ["--sync_replicas=False", "--chief_inc_global_step=True"]
+    # A step of all is 2 batches of each worker: 16 samples, or 24 and every now and then 22, in the order of the data.
+    batches = [rows for epoch in range(20) for rows in np.split(np.arange(40), 10)]
+    if uneven:
+        training |= {"batches": 6, "batch_size": 6}
+        batches = [np.arange(begin, min(begin + 6, 40)) for begin in range(0, 40, 6)] * 20
     run_job(tmp_path / "job", script, flags, training, environments=tf_config)
-    # A step of all is 2 batches of 4 samples of each worker: 16 samples, in the order of the data.
-    rows = np.tile(np.arange(40), 20)
-    w, b = reference([rows[begin : begin + 16] for begin in range(0, 20 * 16, 16)], 1)
+    w, b = reference(batches[:80], 4)
     values = saved(log)
     np.testing.assert_allclose(values["w"][:, 0], w, rtol=1e-6)
     np.testing.assert_allclose(values["b"], b, rtol=1e-6)
