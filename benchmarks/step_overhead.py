@@ -88,7 +88,7 @@ def table(times: dict[str, list[float]], unit: float, base: str) -> str:
     for name, values in times.items():
         middle = statistics.median(values)
         spread = f"{min(values) * unit:.0f} – {max(values) * unit:.0f}"
-        lines.append(f"| {name} | {middle * unit:.0f} | {spread} | {middle / reference:.2f} |")
+        lines.append(f"| {name} | {middle * unit:.0f} | {spread} | {middle / reference:.3f} |")
     return "\n".join(lines)
 
 

@@ -44,7 +44,7 @@ def report_first_step(moment: float) -> None:
 
 def dataset(tf, model: str):
     """The input of a model."""
-    if model == "softmax":
+    if model in ("softmax", "dense"):
         data = tf.data.Dataset.from_tensor_slices(digits()).shuffle(10000).repeat().batch(BATCH)
         return data.prefetch(2)
     images = np.random.RandomState(0).rand(96, 64, 64, 3).astype(np.float32)
@@ -58,6 +58,10 @@ def loss(tf, model: str, x, y):
         weights = tf.get_variable("W", initializer=tf.zeros([784, 10]))
         bias = tf.get_variable("b", initializer=tf.zeros([10]))
         logits = tf.matmul(x, weights) + bias
+    elif model == "dense":
+        for index in range(2):
+            x = tf.nn.relu(tf.matmul(x, tf.get_variable(f"W{index}", [x.shape[-1], 512])))
+        logits = tf.matmul(x, tf.get_variable("W", [512, 10]))
     else:
         for index, channels in enumerate((32, 64, 128)):
             kernel = tf.get_variable(f"kernel{index}", [3, 3, x.shape[-1], channels])

@@ -1,4 +1,7 @@
-"""`mox.run` with its defaults; its own log lines tell when steps were done."""
+"""`mox.run` with its defaults; its own log lines tell when steps were done.
+
+With the word `accumulate` gradients are applied every eighth step, as their mean.
+"""
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.
 # isort: skip_file
@@ -11,7 +14,7 @@ import moxing.tensorflow as mox
 import tensorflow.compat.v1 as tf
 from common import arguments, dataset, loss, warm_up
 
-(model, *_), count = arguments()
+(model, *words), count = arguments()
 begin = warm_up(count) // 10 * 10
 
 
@@ -43,10 +46,14 @@ def model_fn(inputs, mode):
     return mox.ModelSpec(loss=value, log_info={"loss": value})
 
 
+optimizer_fn = mox.get_optimizer_fn("sgd", 0.5 if model == "softmax" else 0.01)
+if "accumulate" in words:
+    optimizer_fn = mox.get_optimizer_wrapper_fn("batch_gradients", optimizer_fn, num_batches=8)
+
 mox.run(
     input_fn=input_fn,
     model_fn=model_fn,
-    optimizer_fn=mox.get_optimizer_fn("sgd", 0.5 if model == "softmax" else 0.01),
+    optimizer_fn=optimizer_fn,
     run_mode=mox.ModeKeys.TRAIN,
     max_number_of_steps=begin + count + 1,
 )

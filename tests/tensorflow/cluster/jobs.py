@@ -159,7 +159,7 @@ def job(
     workers: int = 2,
     ps: int = 0,
     flags: Sequence[str] = (),
-    training: Training | None = None,
+    training: Training | dict | None = None,
     script: Path = SCRIPT,
 ) -> Iterator[Job]:
     """A job by its flags, as a user starts it on several machines; what still runs at the end is killed.
@@ -169,13 +169,13 @@ def job(
       workers: how many.
       ps: how many parameter servers.
       flags: of all processes.
-      training: what the script `linear_job.py` trains.
-      script: another one.
+      training: what the script trains.
+      script: `linear_job.py`, or another one.
     """
     ports = free_ports(workers + ps)
     hosts = {"ps": ports[:ps], "worker": ports[ps:]}
     cluster = [f"--{job}_hosts={','.join(f'127.0.0.1:{port}' for port in own)}" for job, own in hosts.items() if own]
-    environment = {"JOB": training.text()} if training else {}
+    environment = _told(training)
     started = Job([])
     try:
         for kind, own in hosts.items():
@@ -196,9 +196,16 @@ def finished(directory: Path, *arguments, **named) -> Job:
     return done
 
 
-def alone(directory: Path, training: Training, flags: Sequence[str] = ()) -> Process:
+def _told(training: Training | dict | None) -> dict[str, str]:
+    """Tells a script what to train."""
+    if training is None:
+        return {}
+    return {"JOB": json.dumps(training) if isinstance(training, dict) else training.text()}
+
+
+def alone(directory: Path, training: Training | dict, flags: Sequence[str] = (), script: Path = SCRIPT) -> Process:
     """The same training in one process, which has ended well."""
-    process = start(directory, "alone", flags, environment={"JOB": training.text()})
+    process = start(directory, "alone", flags, script, _told(training))
     ended = Job([process])
     try:
         ended.wait()

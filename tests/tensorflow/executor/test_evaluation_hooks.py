@@ -126,6 +126,7 @@ def test_a_run_goes_on_where_it_was():
         ({"evaluate_every_n_epochs": 0}, "evaluate_every_n_epochs=0"),
         ({"monitor_info": {}}, "monitor_info={}"),
         ({"restore_best": 1}, "restore_best=1"),
+        ({"input_fn": "eval"}, "input_fn='eval'"),
     ],
 )
 def test_wrong_arguments(changes, words):
@@ -228,6 +229,38 @@ def test_several_hooks(caplog):
     run(hooks)
     assert [(step, text.split()[1]) for step, text in evaluated(caplog, "[A]")] == [(9, "3.000"), (19, "3.000")]
     assert [(step, text.split()[1]) for step, text in evaluated(caplog, "[B]")] == [(7, "4.500"), (15, "4.500")]
+
+
+def test_several_sets(tmp_path, caplog):
+    """Each hook sees its own data; what they remember does not get mixed up, also over a restart."""
+
+    def sevens(mode):
+        return numbers(7)
+
+    def hooks(batch, w):
+        mean, arguments = tf.reduce_mean(batch), (4, 40)
+        return [
+            mox.LogEvaluationMetricHook({"mean": mean}, *arguments, prefix="[own]", input_fn=lambda mode: numbers(3)),
+            mox.LogEvaluationMetricHook({"mean": mean}, *arguments, prefix="[run]"),
+            mox.LogEvaluationMetricHook({"mean": mean}, *arguments, prefix="[seven]", input_fn=sevens),
+            mox.EarlyStoppingHook({"mean": mean}, "mean", *arguments, prefix="[stop]", patience=2, input_fn=sevens),
+        ]
+
+    assert run(hooks, tmp_path, steps=20).global_step == 20
+    assert run(hooks, tmp_path, steps=1000).global_step == 30
+    for prefix, mean in {"[own]": "1.000", "[run]": "4.500", "[seven]": "3.000", "[stop]": "3.000"}.items():
+        assert evaluated(caplog, prefix) == [(step, f"mean: {mean}") for step in (9, 19, 29)]
+
+
+def test_several_sets_need_the_same_hooks():
+    def hooks(batch, w):
+        made.append(batch)
+        hook = mox.LogEvaluationMetricHook({"w": w}, 4, 40, input_fn=two_sets)
+        return [hook] * len(made)
+
+    made = []
+    with pytest.raises(ValueError, match="every call must return the same"):
+        run(hooks)
 
 
 def test_steps_in_between_run_many_at_a_time(monkeypatch):
@@ -478,13 +511,6 @@ def test_what_cannot_be_evaluated():
             batch_size=2,
             max_number_of_steps=1,
         )
-
-
-def test_not_in_a_cluster():
-    for name, value in {"job_name": "worker", "task_index": 0, "worker_hosts": "127.0.0.1:1,127.0.0.1:2"}.items():
-        mox.set_flag(name, value)
-    with pytest.raises(NotImplementedError, match="inter_mode='EVAL'.*of a cluster.*Leave inter_mode out"):
-        run(log_hook())
 
 
 def test_inter_mode_without_hooks(caplog):

@@ -120,12 +120,13 @@ class Server:
         text = self._board.read(key)
         return None if text is None else json.loads(text)
 
-    def wait_until_told(self, key: str, by: str = CHIEF) -> Any:
+    def wait_until_told(self, key: str, by: str = CHIEF, with_limit: bool = True) -> Any:
         """What another process writes on this one's board.
 
         Args:
           key: its name.
           by: who writes it; who has said goodbye writes nothing any more.
+          with_limit: see `_wait`.
         """
 
         def is_over() -> bool:
@@ -139,7 +140,7 @@ class Server:
                 )
             return False
 
-        self._wait(is_over, with_limit=True)
+        self._wait(is_over, with_limit)
         return self.told(key)
 
     def tell_all_workers(self, key: str, value: Any) -> None:
@@ -156,12 +157,22 @@ class Server:
 
     def any_worker(self, key: str, own: bool) -> bool:
         """Whether one of the workers says true; all of them ask, and are told the same. One that left has no say."""
+        return any(self.everyones(key, own, with_limit=True))
+
+    def everyones(self, key: str, own: Any, with_limit: bool = False) -> list[Any]:
+        """What every worker says, the chief's first; all of them ask, and are told the same.
+
+        Args:
+          key: its name.
+          own: what this one says, not None.
+          with_limit: true where all say it at about the same time, see `_wait`.
+        """
         if not self.role.is_chief:
             self.tell(CHIEF, f"{key}/{self.role.name}", own)
-            return bool(self.wait_until_told(key))
-        agreed = any([own, *self._answers(key, with_limit=True)])
-        self.tell_all_workers(key, agreed)
-        return agreed
+            return list(self.wait_until_told(key, with_limit=with_limit))
+        said = [own, *(answer for answer in self._answers(key, with_limit) if answer is not None)]
+        self.tell_all_workers(key, said)
+        return said
 
     @property
     def _other_workers(self) -> list[str]:

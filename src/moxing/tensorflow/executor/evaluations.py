@@ -10,19 +10,21 @@ from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.graph import Step
 from moxing.tensorflow.executor.hooks.action import Action
-from moxing.tensorflow.executor.hooks.evaluate import EvaluateAction, RunControl
+from moxing.tensorflow.executor.hooks.evaluate import EvaluateAction, FollowAction, RunControl
 from moxing.tensorflow.executor.hooks.inter_user import InterUserAction
 from moxing.tensorflow.executor.hooks.log import LogAction, RateAction
 from moxing.tensorflow.executor.hooks.save import SaveAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
 from moxing.tensorflow.executor.inter import Evaluator, Inter
+from moxing.tensorflow.executor.job import Job
 from moxing.tensorflow.executor.signals import StopSignal
 
 
 def evaluations(
-    inter: Inter,
+    inters: Sequence[Inter],
     config: RunConfig,
     step: Step,
+    job: Job,
     keeper: checkpoint.Keeper | None,
     others: Sequence[Action],
     session: tf.Session,
@@ -30,24 +32,26 @@ def evaluations(
     beside: UserHooks,
     stop: StopSignal,
 ) -> list[Action]:
-    """The actions that use the `inter_mode` graph.
+    """The actions that use the `inter_mode` graphs.
 
     Args:
-      inter: that graph.
+      inters: those graphs.
       config: the run.
       step: the training step.
+      job: the processes that take part.
       keeper: writes checkpoints, where there are any.
       others: the run's other actions.
       session: where.
       hooks: the hooks of the training.
-      beside: those of the `inter_mode` graph.
+      beside: those of the `inter_mode` graphs.
       stop: says whether a signal came.
     """
     beside.after_create_session(session, tf.train.Coordinator())
-    actions: list[Action] = [InterUserAction(inter, beside, hooks, session)]
-    if not inter.hooks:
+    actions: list[Action] = [InterUserAction(inters[0], beside, hooks, session)]
+    evaluating = [hook for inter in inters for hook in inter.hooks.values()]
+    if not evaluating:
         return actions
-    if config.log_dir is None and any(hook.keeps_best for hook in inter.hooks):
+    if config.log_dir is None and job.role.is_chief and any(hook.keeps_best for hook in evaluating):
         raise ValueError("restore_best=True needs mox.run(log_dir=...): the best variables are kept there.")
 
     def changed() -> None:
@@ -60,29 +64,37 @@ def evaluations(
             if isinstance(action, LogAction | RateAction):
                 action.pause(seconds)
 
+    # Workers that go in step all evaluate, see the same means and so decide alike. Else the chief does it for all.
+    apart = job.is_cluster and not step.strategy.in_step
+    leads = apart and job.role.is_chief
     control = RunControl(
         session,
         config.log_dir,
         step.rate_factor,
         step.strategy.ready(),
-        end=hooks.request_stop,
+        end=lambda: hooks.request_stop(by_all=not apart),
         changed=changed,
         by_signal=lambda: stop.number is not None,
+        announce=job.announce if leads else lambda _: None,
     )
-    evaluate = EvaluateAction(inter.hooks, Evaluator(inter, session, stop).run, control, pause)
+    if apart and not leads:
+        return [FollowAction(control, job.announced), *actions]
+    asked = job.everyones if not apart else lambda _, own: [own]
+    sets = [(inter.hooks, Evaluator(inter, session, stop, asked).run) for inter in inters]
+    evaluate = EvaluateAction(sets, control, pause, apart)
     if keeper is not None:
         keeper.hook_states = evaluate.states
     return [evaluate, *actions]
 
 
-def resume_evaluations(actions: Sequence[Action], source: checkpoint.Source | None, done: int) -> None:
+def resume_evaluations(actions: Sequence[Action], position: checkpoint.Position, done: int) -> None:
     """Gives hooks back what they remembered when the checkpoint was written.
 
     Args:
       actions: the run's.
-      source: the checkpoint that the run begins with.
+      position: where the run begins, with what hooks remembered.
       done: training steps done.
     """
     for action in actions:
         if isinstance(action, EvaluateAction):
-            action.resume(source.position.hooks if source is not None and source.resume else {}, done)
+            action.resume(position.hooks, done)

@@ -84,7 +84,7 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         log_info, means = _log_info(models, lengths)
         samples = lengths[0] if len(lengths) == 1 else tf.add_n(lengths)
     done = []
-    factor, optimizer_fns = _scalable(config, models)
+    factor, optimizer_fns = _scalable(config, models, strategy)
     if training:
         # Moving averages come from the first tower, and where all workers share them, the chief's.
         updates = models[0].updates if strategy.owns_variables or not strategy.in_step else []
@@ -126,12 +126,15 @@ def _differ(lengths: Sequence[tf.Tensor], strategy: Strategy) -> bool:
     return together > 1 and any(tf.get_static_value(length) is None for length in lengths)
 
 
-def _scalable(config: RunConfig, models: Sequence[Model]) -> tuple[tf.Variable | None, Sequence[Callable[..., Any]]]:
+def _scalable(
+    config: RunConfig, models: Sequence[Model], strategy: Strategy
+) -> tuple[tf.Variable | None, Sequence[Callable[..., Any]]]:
     """The factor of the learning rate, where a hook may change it, and the optimizers with it."""
     hooks = [hook for hook in models[0].hooks if isinstance(hook, EvaluationHook)]
     if config.inter_mode is None or not any(hook.scales_learning_rate for hook in hooks):
         return None, config.optimizer_fns
-    factor = rate_factor()
+    with strategy.local():
+        factor = rate_factor()
     return factor, [with_factor(function, factor) for function in config.optimizer_fns]
 
 

@@ -136,7 +136,7 @@ def build_inputs(
       position: where in the data to begin.
       with_probe: also make an iterator for `Inputs.probe`.
       share: which part of the data to take.
-      limit: how many samples there are at most, -1 for all; it counts when the initializers are run.
+      limit: how many samples all workers take together at most, -1 for all; it counts when the initializers are run.
     """
     with tf.name_scope("input"), tf.device("/cpu:0"):
         with recorded_iterators() as iterators, ops_adapter.noticed() as asked:
@@ -152,10 +152,17 @@ def build_inputs(
             _check_batches(streams, config)
             starts = _starts(streams, position)
             whole = streams
-            if share.workers > 1 and not asked and not any(stream.is_sharded_already for stream in streams):
+            shards = share.workers > 1 and not asked and not any(stream.is_sharded_already for stream in streams)
+            # Where a limit cuts ready batches depends on how long all those before are.
+            late = shards and limit is not None and not config.batches
+            if shards and not late:
                 streams = [stream.shard(share.workers, share.index) for stream in whole]
                 starts = [stream.start(start) for stream, start in zip(streams, starts, strict=True)]
+            if limit is not None and not late:
+                limit = tf.where(limit < 0, limit, part_of(limit, share))
             dataset = _batches(config, structure, streams, starts, position.elements, limit)
+            if late:
+                dataset = dataset.shard(share.workers, share.index)
         except CannotRebuild as reason:
             tf.logging.debug("The input stays as input_fn built it: %s.", reason)
             return _graph_inputs(config, structure, iterators, share.towers)
@@ -188,6 +195,16 @@ def build_inputs(
             probe = tf.data.make_initializable_iterator(dataset.take(1))
             inputs.probe = Probe(probe.initializer, tf.nest.flatten(probe.get_next()))
         return inputs
+
+
+def part_of(count: Any, share: Share) -> Any:
+    """How many of the first `count` elements a worker takes, a number or a tensor.
+
+    Example:
+      >>> [part_of(8, Share(workers=3, index=index)) for index in range(3)]
+      [3, 3, 2]
+    """
+    return (count - share.index + share.workers - 1) // share.workers
 
 
 def with_stand_ins(dataset: tf.data.Dataset, stand_in: tf.data.Dataset, count: int | None) -> tf.data.Dataset:

@@ -1,7 +1,11 @@
-"""The branch of the graph for `inter_mode`: another input and the model in that mode, on the training's variables."""
+"""The branches of the graph for `inter_mode`: another input and the model in that mode, on the training's variables.
+
+There is one for the data of `mox.run`'s `input_fn`, and one for every `input_fn` that hooks bring along.
+"""
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,11 +17,12 @@ from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.graph import Step
 from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
 from moxing.tensorflow.executor.hooks.feed import FeedSessionRunHook
-from moxing.tensorflow.executor.inputs import Inputs, build_inputs
+from moxing.tensorflow.executor.inputs import EVERYTHING, Inputs, Share, build_inputs, part_of
 from moxing.tensorflow.executor.ledger import Ledger
 from moxing.tensorflow.executor.loop import SECONDS_PER_CALL, Progress, Stepper, make_stepper
 from moxing.tensorflow.executor.model import build_model
 from moxing.tensorflow.executor.signals import StopSignal
+from moxing.tensorflow.executor.specs import ModeKeys
 from moxing.tensorflow.optimizer.ema import average_in
 from moxing.tf1.data_seeds import data_seeds
 from moxing.tf1.variables import saved_name
@@ -25,40 +30,35 @@ from moxing.tf1.variables import saved_name
 
 @dataclass
 class Inter:
-    """The branch, ready to be run.
+    """A branch, ready to be run.
 
     Attributes:
+      scope: its name.
       inputs: its data.
+      share: which part of them this worker takes.
       stepper: does its steps, one batch each.
       restart: operations that begin it anew.
-      limit: fed to `restart`: how many samples to take, -1 for all.
-      hooks: the hooks that it serves.
+      limit: fed to `restart`: how many samples all workers take, -1 for all.
+      hooks: the hooks that it serves, by their places among the evaluating hooks of `model_fn`.
       others: hooks of the user that look at it with every training step.
       feeds: what its placeholders are fed.
       batch_size: samples per batch, None where that is not known.
     """
 
+    scope: str
     inputs: Inputs
+    share: Share
     stepper: Stepper
     restart: list[tf.Operation]
     limit: tf.Tensor
-    hooks: list[EvaluationHook]
+    hooks: dict[int, EvaluationHook]
     others: list[tf.train.SessionRunHook]
     feeds: dict[Any, Any]
     batch_size: int | None
 
 
-def refuse_in_cluster(config: RunConfig, is_cluster: bool) -> None:
-    """Raises, in all processes and before any of them waits for another, where there would be an evaluation."""
-    if is_cluster and config.inter_mode is not None:
-        raise NotImplementedError(
-            f"mox.run(inter_mode={config.inter_mode.value!r}): an evaluation inside the training of a cluster is not "
-            "available in this version. Leave inter_mode out, and evaluate the checkpoints in a job of their own."
-        )
-
-
-def build_inter(config: RunConfig, step: Step, seed: int) -> Inter | None:
-    """Builds the branch behind the training step; None where `mox.run` was given no `inter_mode`.
+def build_inters(config: RunConfig, step: Step, seed: int) -> list[Inter]:
+    """Builds the branches behind the training step; none where `mox.run` was given no `inter_mode`.
 
     Args:
       config: the run.
@@ -66,29 +66,54 @@ def build_inter(config: RunConfig, step: Step, seed: int) -> Inter | None:
       seed: decides the order of shuffled data, unless the script does.
     """
     if config.inter_mode is None:
-        return None
+        return []
     scope = f"inter_{config.inter_mode.value.lower()}"
-    with tf.name_scope(scope):
-        limit = tf.placeholder_with_default(tf.constant(-1, tf.int64), [], name="samples")
-        with data_seeds(seed):
-            inputs = build_inputs(config, config.inter_mode, limit=limit)
-    if not inputs.initializers:
-        raise ValueError(
-            f"input_fn in mode {config.inter_mode.value} is made of queues or placeholders, which cannot begin anew "
-            "for every evaluation: use tf.data there."
-        )
-    with step.strategy.beside(scope, _evaluated_instead()) as own:
-        model = build_model(config, config.inter_mode, inputs.for_model())
-    hooks = [hook for hook in model.hooks if _wants_inter(hook)]
-    serving = [hook for hook in hooks if isinstance(hook, EvaluationHook)]
-    if not hooks:
+    first = _build(config, config.inter_mode, step, seed, scope)
+    if not first.hooks and not first.others:
         tf.logging.warning(
             "mox.run(inter_mode=%r): model_fn returned no hook that uses it in that mode, such as "
             "mox.LogEvaluationMetricHook.",
             config.inter_mode.value,
         )
+    # By identity: two functions may be equal in everything but the data that they close over.
+    sets = {id(hook.input_fn): hook.input_fn for hook in first.hooks.values() if hook.input_fn is not None}
+    places = {key: [place for place, hook in first.hooks.items() if id(hook.input_fn) == key] for key in sets}
+    inters = [_serving(first, [place for place, hook in first.hooks.items() if hook.input_fn is None])]
+    for number, (key, input_fn) in enumerate(sets.items(), 1):
+        inter = _build(replace(config, input_fn=input_fn), config.inter_mode, step, seed, f"{scope}_{number}")
+        if set(inter.hooks) != set(first.hooks):
+            raise ValueError(
+                f"model_fn returned {len(inter.hooks)} hooks that evaluate for the data of one of them, and "
+                f"{len(first.hooks)} for those of mox.run's input_fn: every call must return the same hooks."
+            )
+        inters.append(replace(_serving(inter, places[key]), others=[]))
+    return inters
+
+
+def _serving(inter: Inter, places: Sequence[int]) -> Inter:
+    return replace(inter, hooks={place: inter.hooks[place] for place in places})
+
+
+def _build(config: RunConfig, mode: ModeKeys, step: Step, seed: int, scope: str) -> Inter:
+    """One branch, for all hooks that `model_fn` returns."""
+    strategy = step.strategy
+    # Workers that go in step evaluate together, each a part of the data. Else the chief evaluates alone.
+    share = Share(workers=strategy.workers, index=strategy.index) if strategy.in_step else EVERYTHING
+    with tf.name_scope(scope):
+        limit = tf.placeholder_with_default(tf.constant(-1, tf.int64), [], name="samples")
+        with data_seeds(seed):
+            inputs = build_inputs(config, mode, share=share, limit=limit)
+    if not inputs.initializers:
+        raise ValueError(
+            f"input_fn in mode {mode.value} is made of queues or placeholders, which cannot begin anew "
+            "for every evaluation: use tf.data there."
+        )
+    with strategy.beside(scope, _evaluated_instead()) as own:
+        model = build_model(config, mode, inputs.for_model())
+    hooks = [hook for hook in model.hooks if _wants_inter(hook)]
+    serving = dict(enumerate(hook for hook in hooks if isinstance(hook, EvaluationHook)))
     lengths = [inputs.batch_length()]
-    with tf.variable_scope(scope), tf.name_scope("moxing"), step.strategy.local():
+    with tf.variable_scope(scope), tf.name_scope("moxing"), strategy.local():
         ledger = Ledger(metrics := monitored(serving), lengths[0], inputs.arrived(), metrics)
     evaluation = replace(
         step, inputs=inputs, models=[model], lengths=lengths, operation=ledger.update, ledger=ledger, checks={},
@@ -101,7 +126,9 @@ def build_inter(config: RunConfig, step: Step, seed: int) -> Inter | None:
         if isinstance(hook, FeedSessionRunHook):
             feeds.update(hook.feed_dict)
     return Inter(
+        scope,
         inputs,
+        share,
         make_stepper(evaluation, every_step=False),
         restart=[*inputs.initializers, *ledger.initializers, *counters],
         limit=limit,
@@ -123,9 +150,9 @@ def _evaluated_instead() -> Callable[[tf.Variable], tf.Variable]:
     return instead
 
 
-def monitored(hooks: Sequence[EvaluationHook]) -> dict[str, tf.Tensor]:
-    """What all hooks look at, by number of the hook and name."""
-    return {f"{number}/{name}": value for number, hook in enumerate(hooks) for name, value in hook.monitor_info.items()}
+def monitored(hooks: Mapping[int, EvaluationHook]) -> dict[str, tf.Tensor]:
+    """What all hooks look at, by place of the hook and name."""
+    return {f"{place}/{name}": value for place, hook in hooks.items() for name, value in hook.monitor_info.items()}
 
 
 def without_inter(hooks: Sequence[Any]) -> list[Any]:
@@ -138,37 +165,60 @@ def _wants_inter(hook: Any) -> bool:
 
 
 class Evaluator:
-    """Runs the branch from the start of its data.
+    """Runs a branch from the start of its data; where workers share them, the means are those of all.
 
     Args:
       inter: the branch.
       session: where.
       stop: ends an evaluation early.
+      everyones: asks all workers that evaluate with this one: what all of them say, by name and what this one says.
     """
 
-    def __init__(self, inter: Inter, session: tf.Session, stop: StopSignal) -> None:
-        self._inter, self._session, self._stop = inter, session, stop
+    def __init__(
+        self, inter: Inter, session: tf.Session, stop: StopSignal, everyones: Callable[[str, Any], list[Any]]
+    ) -> None:
+        self._inter, self._session, self._stop, self._everyones = inter, session, stop, everyones
         self._seconds_per_step: float | None = None
+        self._count = 0
 
-    def run(self, samples: int | None) -> list[dict[str, float]] | None:
-        """For every hook the means of its metrics over `samples` samples, None for all; None when a signal came."""
-        inter = self._inter
-        if samples is None and inter.inputs.endless:
+    def run(self, samples: int | None) -> dict[int, dict[str, float]] | None:
+        """By place of the hook the means of its metrics over `samples` samples, None for all; None after a signal."""
+        if samples is None and self._inter.inputs.endless:
             raise ValueError(
                 "The data of input_fn in inter_mode never ends: give samples_in_eval, the number of samples that an "
                 "evaluation takes."
             )
+        self._count += 1
+        parts = self._everyones(f"{self._inter.scope}/{self._count}", self._own_part(samples))
+        if not all(parts):
+            # One of the workers was sent a signal, and all leave as that one does.
+            self._stop.number = self._stop.number or signal.SIGTERM
+            return None
+        total = sum(part["samples"] for part in parts)
+        if not total:
+            raise ValueError("input_fn gave no data at all in inter_mode: its data set ended before the first batch.")
+        with_data = [part for part in parts if part["samples"]]
+        return {
+            place: {
+                name: sum(part["means"][f"{place}/{name}"] * (part["samples"] / total) for part in with_data)
+                for name in hook.monitor_info
+            }
+            for place, hook in self._inter.hooks.items()
+        }
+
+    def _own_part(self, samples: int | None) -> dict[str, Any]:
+        """Samples and means of this worker's part of the data; nothing when a signal came."""
+        inter = self._inter
         self._session.run(inter.restart, {inter.limit: -1 if samples is None else samples})
         progress, steps = inter.stepper.current(self._session), 0
-        needed = -(-samples // inter.batch_size) if samples is not None and inter.batch_size else None
+        batch_size = inter.batch_size
+        needed = -(-part_of(samples, inter.share) // batch_size) if samples is not None and batch_size else None
         while not progress.ended and (needed is None or steps < needed):
             if self._stop.number is not None:
-                return None
+                return {}
             progress = self._advance(progress, needed)
             steps = progress.ledger.steps
-        if not progress.ledger.samples:
-            raise ValueError("input_fn gave no data at all in inter_mode: its data set ended before the first batch.")
-        return self._by_hook(progress.ledger.means)
+        return {"samples": progress.ledger.samples, "means": progress.ledger.means}
 
     def _advance(self, before: Progress, needed: int | None) -> Progress:
         count = 1 if self._seconds_per_step is None else max(1, int(SECONDS_PER_CALL / self._seconds_per_step))
@@ -186,9 +236,3 @@ class Evaluator:
         elif self._seconds_per_step is None:
             self._seconds_per_step = time.perf_counter() - started
         return progress
-
-    def _by_hook(self, means: Mapping[str, float]) -> list[dict[str, float]]:
-        return [
-            {name: means[f"{number}/{name}"] for name in hook.monitor_info}
-            for number, hook in enumerate(self._inter.hooks)
-        ]

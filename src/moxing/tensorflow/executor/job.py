@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
+from typing import Any
 
 import tensorflow.compat.v1 as tf
 
@@ -47,6 +48,7 @@ class Job:
         self.role, self.number = role, number
         self._server = server
         self._ring: Ring | None = None
+        self._announced = 0
 
     @property
     def target(self) -> str:
@@ -87,6 +89,22 @@ class Job:
     def any_worker(self, what: str, own: bool) -> bool:
         """Whether one of the workers says true to `what`; all ask and are told the same."""
         return own if self._server is None else self._server.any_worker(self._key(what), own)
+
+    def everyones(self, what: str, own: Any) -> list[Any]:
+        """What all workers say to `what`, the same list for each of them."""
+        return [own] if self._server is None else self._server.everyones(self._key(what), own)
+
+    def announce(self, what: dict[str, Any]) -> None:
+        """The chief tells the others what it has decided, where each worker does steps of its own."""
+        if self._server is not None:
+            self._announced += 1
+            self._server.tell_all_workers(self._key(f"announced/{self._announced}"), what)
+
+    def announced(self) -> Iterator[dict[str, Any]]:
+        """What the chief has announced since the last time this was asked."""
+        while self._server is not None and (what := self._server.told(self._key(f"announced/{self._announced + 1}"))):
+            self._announced += 1
+            yield what
 
     def ring(self) -> Ring | None:
         """Connections around all workers, for what they add up; None where one of them could not be made."""

@@ -26,7 +26,7 @@ from moxing.tensorflow.executor.hooks.outputs import OutputHook
 from moxing.tensorflow.executor.hooks.save import SaveAction
 from moxing.tensorflow.executor.hooks.summaries import SummaryAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks, hooks_of_towers
-from moxing.tensorflow.executor.inter import Inter, build_inter, refuse_in_cluster, without_inter
+from moxing.tensorflow.executor.inter import Inter, build_inters, without_inter
 from moxing.tensorflow.executor.job import Job, join_job
 from moxing.tensorflow.executor.labels import check_labels, labels_path, saved_labels
 from moxing.tensorflow.executor.loop import Progress, make_stepper
@@ -106,7 +106,6 @@ def run(
         max_number_of_steps, checkpoint_path, log_every_n_steps, output_every_n_steps, save_summary_steps,
         save_model_secs, export_model, fetch_strategy_fn, save_model_steps,
     )  # fmt: skip
-    refuse_in_cluster(config, current_role().is_cluster)
     job = join_job(config.mode)
     if job is None:
         tf.logging.info("%s: this process has no part in mode %s.", current_role().name, config.mode.value)
@@ -124,11 +123,11 @@ def run(
     with run_graph(tf.Graph()), watch_signals() as stop, open_journal(config.log_dir) as journal, strategy.scope():
         tf.set_random_seed(given)
         step = build_step(config, strategy, position, seed)
-        inter = build_inter(config, step, seed)
+        inters = build_inters(config, step, seed)
         if config.export:
             check_version(str(config.log_dir), step.model.export_spec)
         check_labels(config, source, journal.labels)
-        return _carry_out(config, job, source, step, stop, seed, journal, inter)
+        return _carry_out(config, job, source, step, stop, seed, journal, position, inters)
 
 
 def _data_seed(source: checkpoint.Source | None) -> int:
@@ -146,16 +145,17 @@ def _carry_out(
     stop: StopSignal,
     seed: int,
     journal: Journal,
-    inter: Inter | None = None,
+    position: Position,
+    inters: Sequence[Inter],
 ) -> RunResult:
     training = config.mode is ModeKeys.TRAIN
     restore = make_restore(source, training) if source is not None else None
     # In the other modes an evaluation inside training has nothing to do.
-    kept = without_inter if inter is not None or not training else list
+    kept = without_inter if inters or not training else list
     users = hooks_of_towers([kept(model.hooks) for model in step.models], step.lengths)
     hooks = UserHooks([*users, *_output_hooks(config, step)])
     hooks.begin()
-    beside = UserHooks([*inter.hooks, *inter.others] if inter is not None else [], inter=True)
+    beside = UserHooks([hook for inter in inters for hook in (*inter.hooks.values(), *inter.others)], inter=True)
     beside.begin()
     if users and not tf.get_collection(tf.GraphKeys.SAVERS) and tf.global_variables():
         # Where MonitoredSession's scaffold put one: hooks that save look for it there.
@@ -173,11 +173,11 @@ def _carry_out(
             LogAction(config, step.strategy.towers),
             *_training_actions(config, source, step, keeper, session, start),
         ]
-        if inter is not None:
+        if inters:
             # Before the checkpoints, which hold what the hooks then remember.
             place = len(actions) - (keeper is not None)
-            actions[place:place] = evaluations(inter, config, step, keeper, actions, session, hooks, beside, stop)
-            resume_evaluations(actions, source, start.global_step)
+            actions[place:place] = evaluations(inters, config, step, job, keeper, actions, session, hooks, beside, stop)
+            resume_evaluations(actions, position, start.global_step)
         _announce(config, source, step, start)
         if step.strategy.next_steps is not None and job.any_worker("single_steps", not stepper.many) and stepper.many:
             # All workers' steps must match in every call, and a hook that looks at every step may be one worker's

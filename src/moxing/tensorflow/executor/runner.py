@@ -97,6 +97,8 @@ class Runner:
 
     def _is_stopped(self, stop: StopSignal, progress: Progress) -> bool:
         """Whether to do no further step; where workers go in step, they agree on it first."""
+        if self._hooks.stopped_by_all:
+            return True
         if self._strategy.halt is None:
             if self._alone and stop.number is None and self._job.is_asked_to_stop():
                 stop.number = signal.SIGTERM

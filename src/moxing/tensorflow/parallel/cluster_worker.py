@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.parallel.gradients import GradientPairs, combined
 from moxing.tensorflow.parallel.loss_scale import LossScale
 from moxing.tensorflow.parallel.strategy import Strategy, Tower
+from moxing.tf1.towers import Instead
 
 
 class ClusterWorker(Strategy):
@@ -43,6 +44,11 @@ class ClusterWorker(Strategy):
     def tower(self, index: int) -> Iterator[None]:
         with super().tower(index), tf.variable_creator_scope(self.create):
             yield
+
+    @contextmanager
+    def beside(self, scope: str, instead: Instead) -> Iterator[list[tf.Variable]]:
+        with super().beside(scope, instead) as own, tf.variable_creator_scope(self.create):
+            yield own
 
     def place(self, index: int) -> Callable[[tf.Operation], str]:
         return self.placed_on(f"{self.task}{self.devices[index]}")

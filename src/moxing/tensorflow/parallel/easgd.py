@@ -9,7 +9,8 @@ as without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -21,6 +22,7 @@ from moxing.tensorflow.parallel.loss_scale import LossScale
 from moxing.tensorflow.parallel.optimizers import made
 from moxing.tensorflow.parallel.parameter_server import ParameterServer
 from moxing.tensorflow.parallel.strategy import Tower
+from moxing.tf1.towers import Instead
 from moxing.tf1.variables import begin_as, save_as
 
 _COPY = "easgd"
@@ -33,12 +35,23 @@ class Easgd(ParameterServer):
         super().__init__(devices, workers, index, run, servers, in_step=False)
         #: By `ref()` of the centre: the worker's copy, and how that was to begin when it was made.
         self._copies: dict[Any, tuple[tf.Variable, tf.Operation]] = {}
+        self._copying = True
         # Of one tower beside it; several share what is in the memory of the host.
         self._device = f"{self.task}{self.devices[0] if self.towers == 1 else '/cpu:0'}"
 
+    @contextmanager
+    def beside(self, scope: str, instead: Instead) -> Iterator[list[tf.Variable]]:
+        """Inside, the model is that of the centre."""
+        self._copying = False
+        try:
+            with super().beside(scope, instead) as own:
+                yield own
+        finally:
+            self._copying = True
+
     def create(self, create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
         collections = arguments.get("collections") or [tf.GraphKeys.GLOBAL_VARIABLES]
-        if not _is_trained(arguments) or tf.GraphKeys.GLOBAL_VARIABLES not in collections:
+        if not self._copying or not _is_trained(arguments) or tf.GraphKeys.GLOBAL_VARIABLES not in collections:
             return super().create(create, **arguments)
         others = [key for key in collections if key != tf.GraphKeys.GLOBAL_VARIABLES]
         plain = {"trainable": False, "collections": [tf.GraphKeys.GLOBAL_VARIABLES]}

@@ -9,7 +9,7 @@ have ended the chief closes the queues of the tokens, and that is the end of the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import tensorflow.compat.v1 as tf
@@ -21,6 +21,7 @@ from moxing.tensorflow.parallel.gradients import GradientPairs, flat, shares_of
 from moxing.tensorflow.parallel.loss_scale import LossScale, loss_scale
 from moxing.tensorflow.parallel.optimizers import clipped_and_applied, made
 from moxing.tensorflow.parallel.strategy import Tower
+from moxing.tf1.towers import Instead
 
 #: A variable from this size on is spread over all ps, so that none of them must send and receive it alone.
 _LARGE_BYTES = 32 << 20
@@ -59,10 +60,17 @@ class ParameterServer(ClusterWorker):
 
     @contextmanager
     def tower(self, index: int) -> Iterator[None]:
-        with super().tower(index):
-            scope = tf.get_variable_scope()
-            with tf.variable_scope(scope, custom_getter=self._get_variable, auxiliary_name_scope=False):
-                yield
+        with super().tower(index), self._getting():
+            yield
+
+    @contextmanager
+    def beside(self, scope: str, instead: Instead) -> Iterator[list[tf.Variable]]:
+        with super().beside(scope, instead) as own, self._getting():
+            yield own
+
+    def _getting(self) -> AbstractContextManager[Any]:
+        scope = tf.get_variable_scope()
+        return tf.variable_scope(scope, custom_getter=self._get_variable, auxiliary_name_scope=False)
 
     def _get_variable(
         self, getter: Callable[..., Any], name: str, regularizer: Any = None, partitioner: Any = None, **kwargs: Any

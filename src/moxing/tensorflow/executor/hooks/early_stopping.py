@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from moxing.framework.util.numbers_given import is_number
@@ -30,6 +30,7 @@ class EarlyStoppingHook(EvaluationHook):
       prefix: begins the line.
       mode: `max`, `min`, or `auto`: `max` for names such as accuracy, auc, precision, recall, else `min`.
       restore_best: keep the best variables in `log_dir/best`, and end the training with them.
+      input_fn: gives other data than `mox.run`'s `input_fn`, see `EvaluationHook`.
 
     Example:
       >>> import tensorflow.compat.v1 as tf
@@ -53,8 +54,11 @@ class EarlyStoppingHook(EvaluationHook):
         prefix: str = "[EarlyStopping]",
         mode: str = "auto",
         restore_best: bool = False,
+        input_fn: Callable[..., Any] | None = None,
     ) -> None:
-        super().__init__(monitor_info, batch_size, samples_in_train, samples_in_eval, evaluate_every_n_epochs, prefix)
+        super().__init__(
+            monitor_info, batch_size, samples_in_train, samples_in_eval, evaluate_every_n_epochs, prefix, input_fn
+        )
         self._monitor = monitor
         self._check_monitor(monitor, mode, {"min_delta": min_delta})
         self._count("patience", patience, least=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import tensorflow.compat.v1 as tf
@@ -36,11 +36,13 @@ class EvaluationHook(AggregativeSessionRunHook):
 
     Args:
       monitor_info: scalar tensors of `model_fn` by name, each the mean over a batch.
-      batch_size: how many samples a training step takes.
+      batch_size: how many samples a training step takes, on all towers and workers that go in step together.
       samples_in_train: how many samples an epoch has.
       samples_in_eval: how many samples an evaluation takes, from the start of the data; None: all.
       evaluate_every_n_epochs: the period.
       prefix: begins the line.
+      input_fn: gives the data of this hook's evaluations, tensors as those of `mox.run`'s `input_fn`, which gives them
+        otherwise. It is called in the same mode.
     """
 
     #: True where the hook calls `Control.scale_learning_rate`.
@@ -56,6 +58,7 @@ class EvaluationHook(AggregativeSessionRunHook):
         samples_in_eval: int | None = None,
         evaluate_every_n_epochs: float = 1,
         prefix: str = "[VALIDATION METRICS]",
+        input_fn: Callable[..., Any] | None = None,
     ) -> None:
         super().__init__()
         if not isinstance(monitor_info, Mapping) or not monitor_info:
@@ -67,7 +70,9 @@ class EvaluationHook(AggregativeSessionRunHook):
             self._count("samples_in_eval", samples_in_eval)
         if not is_number(evaluate_every_n_epochs) or evaluate_every_n_epochs <= 0:
             raise ValueError(self._wrong("evaluate_every_n_epochs", evaluate_every_n_epochs, "a number above 0"))
-        self.samples_in_eval = samples_in_eval
+        if input_fn is not None and not callable(input_fn):
+            raise ValueError(self._wrong("input_fn", input_fn, "a function of the mode, as mox.run's input_fn"))
+        self.samples_in_eval, self.input_fn = samples_in_eval, input_fn
         #: Steps from one evaluation to the next.
         self.period = max(1, math.ceil(math.ceil(samples_in_train / batch_size) * evaluate_every_n_epochs))
         self.prefix = prefix

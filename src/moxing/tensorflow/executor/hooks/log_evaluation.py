@@ -17,6 +17,7 @@ class LogEvaluationMetricHook(EvaluationHook):
       samples_in_eval: how many samples an evaluation takes, from the start of the data; None: all.
       evaluate_every_n_epochs: the period.
       prefix: begins the line.
+      input_fn: gives other data than `mox.run`'s `input_fn`, see `EvaluationHook`.
 
     Example:
       >>> import tensorflow.compat.v1 as tf

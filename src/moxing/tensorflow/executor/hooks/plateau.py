@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from moxing.framework.util.numbers_given import is_number
@@ -36,6 +36,7 @@ class PlateauLREarlyStoppingHook(EarlyStoppingHook):
       mode: `max`, `min`, or `auto`: `max` for names such as accuracy, auc, precision, recall, else `min`.
       prefix: begins the line.
       restore_best: keep the best variables in `log_dir/best`, and end the training with them.
+      input_fn: gives other data than `mox.run`'s `input_fn`, see `EvaluationHook`.
 
     Example:
       >>> import tensorflow.compat.v1 as tf
@@ -63,10 +64,11 @@ class PlateauLREarlyStoppingHook(EarlyStoppingHook):
         mode: str = "auto",
         prefix: str = "[PlateauLREarlyStopping]",
         restore_best: bool = False,
+        input_fn: Callable[..., Any] | None = None,
     ) -> None:
         super().__init__(
             monitor_info, monitor, batch_size, samples_in_train, samples_in_eval, evaluate_every_n_epochs, min_delta,
-            patience, prefix, mode, restore_best,
+            patience, prefix, mode, restore_best, input_fn,
         )  # fmt: skip
         self._check_monitor(monitor, mode, {"decay_min_delta": decay_min_delta})
         self._count("decay_patience", decay_patience, least=0)

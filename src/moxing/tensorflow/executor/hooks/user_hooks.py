@@ -26,12 +26,19 @@ class UserHooks:
         #: True when a hook looks at, or feeds, every step.
         self.want_every_step = any(_wants_every_step(hook) for hook in hooks)
         self.stop_requested = False
+        #: True when all workers have decided to stop after this same step.
+        self.stopped_by_all = False
         for hook in self._hooks:
             _check(hook, inter)
 
-    def request_stop(self) -> None:
-        """Ends the run after this step, as a hook's context does."""
+    def request_stop(self, by_all: bool = False) -> None:
+        """Ends the run after this step, as a hook's context does.
+
+        Args:
+          by_all: the other workers ask for it too, after the same step, so that none waits for another.
+        """
         self.stop_requested = True
+        self.stopped_by_all = self.stopped_by_all or by_all
 
     def begin(self) -> None:
         """Before the session; hooks may still add to the graph."""
