@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from jobs import Job, close_parent, ended, start
+from jobs import Job, alone, close_parent, ended, finished, start
 
 from moxing.cli.cluster_launcher import free_ports
 
@@ -17,7 +18,7 @@ import moxing.tensorflow as mox
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-TRAINING = json.loads(os.environ['TRAINING'])
+TRAINING = json.loads(os.environ['JOB'])
 POINTS = np.random.RandomState(0).rand(TRAINING.get('samples', 40), 3)
 LINE = POINTS @ np.array([1.0, -2.0, 3.0]) + 0.5
 
@@ -42,7 +43,9 @@ def model_fn(inputs, mode):
     b = tf.Variable(np.float64(0.0), name='b')
     loss = tf.reduce_mean(tf.square(tf.squeeze(tf.matmul(x, w), 1) + b - y))
     spec = mox.ExportSpec(inputs_dict={'x': x}, outputs_dict={'y': tf.matmul(x, w) + b})
-    return mox.ModelSpec(loss=loss, log_info={'loss': loss}, export_spec=spec)
+    hook = mox.LogEvaluationMetricHook({'loss': loss}, batch_size=1, samples_in_train=400, prefix='[CENTRE]')
+    hooks = [hook] if TRAINING.get('evaluate') else []
+    return mox.ModelSpec(loss=loss, log_info={'loss': loss}, export_spec=spec, hooks=hooks)
 
 
 optimizer_fn = mox.get_optimizer_fn('momentum', TRAINING.get('rate', 0.02), momentum=0.5)
@@ -56,6 +59,7 @@ result = mox.run(
     batch_size=TRAINING.get('batch_size', 4), auto_batch=not TRAINING.get('batches'),
     log_dir=TRAINING.get('log_dir'), checkpoint_path=TRAINING.get('checkpoint_path'),
     max_number_of_steps=TRAINING.get('steps', 10 ** 6), save_model_steps=TRAINING.get('save'),
+    inter_mode=mox.ModeKeys.EVAL if TRAINING.get('evaluate') else None,
     export_model=mox.ExportKeys.TF_SERVING if TRAINING.get('export') else False,
 )
 numbers = {'step': int(result.global_step), 'loss': result.log_info['loss'], 'samples': result.samples}
@@ -81,42 +85,6 @@ def saved(log_dir):
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
 
-def run_job(directory, script, flags, training, workers=2, ps=1, environments=None):
-    """A job by flags, or by the variables that `environments(job, index, hosts)` gives; it must end well."""
-    ports = free_ports(workers + ps)
-    hosts = {"ps": ports[:ps], "worker": ports[ps:]}
-    hosts = {job: [f"127.0.0.1:{port}" for port in own] for job, own in hosts.items()}
-    job = Job([])
-    try:
-        for kind, own in hosts.items():
-            for index in range(len(own)):
-                given = {"TRAINING": json.dumps(training)}
-                words = list(flags)
-                if environments is None:
-                    words += [f"--{each}_hosts={','.join(them)}" for each, them in hosts.items() if them]
-                    words += [f"--job_name={kind}", f"--task_index={index}"]
-                else:
-                    given |= environments(kind, index, hosts)
-                process = start(directory, f"{kind} {index}", words, script, given)
-                job.processes[process.name] = process
-        codes = job.wait()
-    finally:
-        job.kill()
-    assert set(codes.values()) == {0}, job.logs
-    return job
-
-
-def run_alone(directory, script, training):
-    process = start(directory, "alone", [], script, {"TRAINING": json.dumps(training)})
-    job = Job([process])
-    try:
-        job.wait()
-    finally:
-        job.kill()
-    assert process.code == 0, process.log
-    return process
-
-
 EASGD = [["easgd", {"period": 4, "moving_rate": 0.4}]]
 
 
@@ -124,23 +92,28 @@ def test_elastic_averaging_of_two_workers(tmp_path, script):
     """It converges; the centre is what is saved under plain names, evaluated, exported, and gone on with."""
     log = tmp_path / "log"
     training = {"wrappers": EASGD, "steps": 1200, "log_dir": str(log), "save": 200, "rate": 0.1, "normalise": True}
-    done = run_job(tmp_path / "job", script, ["--sync_replicas=False"], {**training, "export": True})
+    done = finished(
+        tmp_path / "job", 2, 1, ["--sync_replicas=False"], {**training, "export": True, "evaluate": True}, script
+    )
+    printed = [float(loss) for loss in re.findall(r"\[CENTRE\].*loss: (\S+)", done["worker 0"].log)]
+    assert len(printed) >= 2 and printed[-1] < 0.02, done["worker 0"].log
     values = saved(log)
     assert set(values) == {"w", "b", "global_step", "norm/moving_mean", "norm/moving_variance"}
     assert values["global_step"] >= 1200
     assert all(done[f"worker {index}"].result["samples"] > 100 for index in range(2))
-    evaluated = run_alone(
-        tmp_path / "eval", script, {**training, "mode": "EVAL", "log_dir": None, "checkpoint_path": str(log)}
+    evaluated = alone(
+        tmp_path / "eval", {**training, "mode": "EVAL", "log_dir": None, "checkpoint_path": str(log)}, script=script
     )
     assert evaluated.result["loss"] < 0.02, evaluated.log
     assert list(log.glob("*/*/saved_model.pb")) or list(log.glob("*/saved_model.pb")), sorted(log.rglob("*"))
     # A single process goes on with it, and with the job after that.
-    more = run_alone(tmp_path / "alone", script, {**training, "steps": 1300 + int(values["global_step"])})
+    more = alone(tmp_path / "alone", {**training, "steps": 1300 + int(values["global_step"])}, script=script)
     assert "has no other to exchange with" in more.log
     assert more.result["loss"] < 0.02
     last = saved(log)
     assert set(last) == set(values) and last["global_step"] == 1300 + values["global_step"]
-    run_job(tmp_path / "again", script, ["--sync_replicas=False"], {**training, "steps": int(last["global_step"]) + 40})
+    more = {**training, "steps": int(last["global_step"]) + 40}
+    finished(tmp_path / "again", 2, 1, ["--sync_replicas=False"], more, script)
     again = saved(log)
     assert again["global_step"] >= last["global_step"] + 40
     # From where it was, not from the start.
@@ -151,7 +124,7 @@ def test_a_function_that_hides_easgd_is_told_so(tmp_path, script):
     training = {"wrappers": EASGD, "steps": 4, "hidden": True}
     ports = free_ports(2)
     hosts = [f"--ps_hosts=127.0.0.1:{ports[0]}", f"--worker_hosts=127.0.0.1:{ports[1]}", "--sync_replicas=False"]
-    given = {"TRAINING": json.dumps(training)}
+    given = {"JOB": json.dumps(training)}
     server = start(tmp_path, "ps 0", [*hosts, "--job_name=ps", "--task_index=0"], script, given)
     worker = start(tmp_path, "worker 0", [*hosts, "--job_name=worker", "--task_index=0"], script, given)
     try:
@@ -192,7 +165,7 @@ def test_short_batches_of_workers_in_step_count_by_their_samples(tmp_path, scrip
     else:
         training |= {"epochs": 1, "batch_size": 3}
         steps = [np.arange(begin, min(begin + 6, 40)) for begin in range(0, 40, 6)]
-    run_job(tmp_path / "job", script, flags, training, ps=ps)
+    finished(tmp_path / "job", 2, ps, flags, training, script)
     w, b = reference(steps, 3, 0.2)
     values = saved(log)
     np.testing.assert_allclose(values["w"][:, 0], w, rtol=1e-6)
@@ -203,19 +176,11 @@ def test_short_batches_of_a_worker_by_itself_count_by_their_samples(tmp_path, sc
     """Asynchronous: the sums are in the worker's memory."""
     training = {"wrappers": [["batch_gradients", {"num_batches": 3}]], "log_dir": str(tmp_path / "log"), "rate": 0.2}
     training |= {"epochs": 2, "batches": 6, "batch_size": 6}
-    run_job(tmp_path / "job", script, ["--sync_replicas=False"], training, workers=1)
+    finished(tmp_path / "job", 1, 1, ["--sync_replicas=False"], training, script)
     w, b = reference([np.arange(begin, min(begin + 6, 40)) for begin in range(0, 40, 6)] * 2, 3, 0.2)
     values = saved(tmp_path / "log")
     np.testing.assert_allclose(values["w"][:, 0], w, rtol=1e-6)
     np.testing.assert_allclose(values["b"], b, rtol=1e-6)
-
-
-def tf_config(kind, index, hosts):
-    cluster = {"chief": hosts["worker"][:1], "worker": hosts["worker"][1:], "ps": hosts["ps"]}
-    kind, index = (
-        ("chief", 0) if (kind, index) == ("worker", 0) else ("worker", index - 1) if kind == "worker" else (kind, index)
-    )
-    return {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}})}
 
 
 @pytest.mark.parametrize("uneven", [False, True])
@@ -230,7 +195,17 @@ def test_workers_of_tf_config_apply_together(tmp_path, script, uneven):
     if uneven:
         training |= {"batches": 6, "batch_size": 6}
         batches = [np.arange(begin, min(begin + 6, 40)) for begin in range(0, 40, 6)] * 20
-    run_job(tmp_path / "job", script, flags, training, environments=tf_config)
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(3)]
+    cluster = {"ps": addresses[:1], "chief": addresses[1:2], "worker": addresses[2:]}
+    job = Job([])
+    try:
+        for kind in cluster:
+            told = {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": kind, "index": 0}})}
+            job.processes[kind] = start(tmp_path, kind, flags, script, {"JOB": json.dumps(training), **told})
+        codes = job.wait()
+    finally:
+        job.kill()
+    assert set(codes.values()) == {0}, job.logs
     w, b = reference(batches[:80], 4)
     values = saved(log)
     np.testing.assert_allclose(values["w"][:, 0], w, rtol=1e-6)
