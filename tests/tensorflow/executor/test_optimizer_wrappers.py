@@ -58,6 +58,202 @@ def test_what_is_left_over_is_applied_at_the_end_of_the_data(tmp_path, towers, u
     assert trained(tmp_path, "moxing/optimizer/batch_gradients/count") == 0
 
 
+# --- batches of different sizes ---------------------------------------------------------------------------------------
+
+POINTS = np.random.RandomState(5).randn(11, 3)
+
+
+def mean_model():
+    """A model whose gradient is its weight minus the mean of the batch, in 64 bits."""
+
+    def model(inputs, mode):
+        w = tf.get_variable("w", [3], tf.float64, tf.ones_initializer())
+        loss = tf.reduce_mean(tf.reduce_sum(tf.square(w - inputs[0]), 1)) / 2
+        return mox.ModelSpec(loss=loss, log_info={"loss": loss})
+
+    return model
+
+
+def momentum_over(groups):
+    """NumPy: momentum, a step with the whole of every group of points."""
+    w, speed = np.ones(3), np.zeros(3)
+    for group in groups:
+        speed = 0.5 * speed + (w - np.concatenate(group).mean(0))
+        w = w - 0.25 * speed
+    return w
+
+
+def weighted_run(log_dir, dataset, count, steps=1000, **arguments):
+    fn = mox.get_optimizer_wrapper_fn(
+        "batch_gradients", mox.get_optimizer_fn("momentum", 0.25, momentum=0.5), num_batches=count
+    )
+    return mox.run(
+        input_fn=lambda mode: dataset().make_one_shot_iterator().get_next(),
+        model_fn=mean_model(),
+        optimizer_fn=fn,
+        run_mode=mox.ModeKeys.TRAIN,
+        log_dir=str(log_dir),
+        max_number_of_steps=steps,
+        **arguments,
+    )
+
+
+def points():
+    return tf.data.Dataset.from_tensor_slices(POINTS)
+
+
+def cut(array, size):
+    return [array[begin : begin + size] for begin in range(0, len(array), size)]
+
+
+def grouped(batches, count):
+    return [batches[begin : begin + count] for begin in range(0, len(batches), count)]
+
+
+LAYOUTS = [
+    (1, None, 1),
+    (1, None, "dynamic"),
+    (2, "parameter_server", 1),
+    (2, "replicated", 1),
+    (2, "replicated", "dynamic"),
+]
+
+
+@pytest.mark.parametrize(("towers", "update", "scale"), LAYOUTS)
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_short_last_batch_counts_by_its_samples(tmp_path, towers, update, scale, count):
+    """11 samples, three times: batches of 4, or towers with 2 each, and one sample at the end."""
+    for name, value in (("num_gpus", towers), ("variable_update", update), ("loss_scale", scale)):
+        mox.set_flag(name, value)
+    weighted_run(tmp_path, lambda: points().repeat(3), count, batch_size=4 // towers)
+    expected = momentum_over(grouped(cut(np.tile(POINTS, (3, 1)), 4), count))
+    np.testing.assert_allclose(trained(tmp_path), expected, rtol=1e-6)
+    assert trained(tmp_path, "moxing/optimizer/batch_gradients/missing") == 0
+
+
+@pytest.mark.parametrize("batch_size", [None, 4])
+@pytest.mark.parametrize("steps", [12, 1000])
+def test_batches_of_the_script_count_by_their_samples(tmp_path, batch_size, steps):
+    """4, 4, 3, 4, 4, 3, ..., without end in one case: the short ones are everywhere."""
+    epochs = 5 if steps > 12 else -1
+    weighted_run(
+        tmp_path, lambda: points().batch(4).repeat(epochs), 4, steps=steps, batch_size=batch_size, auto_batch=False
+    )
+    expected = momentum_over(grouped((cut(POINTS, 4) * 5)[: min(steps, 15)], 4))
+    np.testing.assert_allclose(trained(tmp_path), expected, rtol=1e-6)
+
+
+def test_a_run_that_is_broken_off_behind_a_short_batch_goes_on(tmp_path):
+    dataset = lambda: points().batch(4).repeat()  # noqa: E731
+    weighted_run(tmp_path, dataset, 4, steps=7, batch_size=4, auto_batch=False)
+    assert trained(tmp_path, "moxing/optimizer/batch_gradients/count") == 3
+    assert trained(tmp_path, "moxing/optimizer/batch_gradients/missing") == pytest.approx(0.25)
+    weighted_run(tmp_path, dataset, 4, steps=8, batch_size=4, auto_batch=False)
+    np.testing.assert_allclose(trained(tmp_path), momentum_over(grouped((cut(POINTS, 4) * 3)[:8], 4)), rtol=1e-6)
+
+
+def test_rows_of_sparse_gradients_count_by_samples(tmp_path):
+    numbers = np.array([0, 1, 2, 1, 1, 3])
+
+    def model(inputs, mode):
+        table = tf.get_variable("w", [5], tf.float64, tf.zeros_initializer())
+        loss = tf.reduce_mean(tf.gather(table, inputs[0]))
+        return mox.ModelSpec(loss=loss, log_info={"loss": loss})
+
+    mox.run(
+        input_fn=lambda mode: tf.data.Dataset.from_tensor_slices(numbers).make_one_shot_iterator().get_next(),
+        model_fn=model,
+        optimizer_fn=mox.get_optimizer_wrapper_fn("batch_gradients", sgd, num_batches=2),
+        run_mode=mox.ModeKeys.TRAIN,
+        log_dir=str(tmp_path),
+        batch_size=4,
+        max_number_of_steps=10,
+    )
+    np.testing.assert_allclose(trained(tmp_path), -np.bincount(numbers, minlength=5) / 6, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("endless", "adds"), [(True, "AssignAddVariableOp"), (False, "ResourceApplyGradientDescent")])
+def test_batches_of_one_size_are_only_added_up(tmp_path, endless, adds):
+    """Nothing is computed for a weight that is always the same."""
+    found = []
+
+    class Look(tf.train.SessionRunHook):
+        def begin(self):
+            found.extend(tf.get_default_graph().get_operations())
+
+    def model(inputs, mode):
+        spec = mean_model()(inputs, mode)
+        return mox.ModelSpec(loss=spec.loss, log_info=spec.log_info, hooks=[Look()])
+
+    mox.run(
+        input_fn=lambda mode: points().repeat(-1 if endless else 2).make_one_shot_iterator().get_next(),
+        model_fn=model,
+        optimizer_fn=mox.get_optimizer_wrapper_fn("batch_gradients", sgd, num_batches=2),
+        run_mode=mox.ModeKeys.TRAIN,
+        batch_size=4,
+        max_number_of_steps=2,
+    )
+    (total,) = [op for op in found if op.type == "VarHandleOp" and op.name == "w/BatchGradients"]
+    users = [
+        op.type
+        for op in found
+        if total.outputs[0] in list(op.inputs) and op.type.endswith(("AddVariableOp", "Descent"))
+    ]
+    assert users == [adds]
+    (missing,) = [op for op in found if op.type == "VarHandleOp" and op.name.endswith("batch_gradients/missing")]
+    assert any(op.type == "AssignAddVariableOp" and op.inputs[0] is missing.outputs[0] for op in found) is not endless
+
+
+def test_accumulations_inside_of_accumulations(tmp_path):
+    """Batches of 4, 4, 3, 4 ...: two of them make one, and two of those an update."""
+    inner = mox.get_optimizer_wrapper_fn(
+        "batch_gradients", mox.get_optimizer_fn("momentum", 0.25, momentum=0.5), num_batches=2
+    )
+    mox.run(
+        input_fn=lambda mode: points().batch(4).repeat(4).make_one_shot_iterator().get_next(),
+        model_fn=mean_model(),
+        optimizer_fn=mox.get_optimizer_wrapper_fn("batch_gradients", inner, num_batches=2),
+        run_mode=mox.ModeKeys.TRAIN,
+        log_dir=str(tmp_path),
+        max_number_of_steps=1000,
+        auto_batch=False,
+    )
+    np.testing.assert_allclose(trained(tmp_path), momentum_over(grouped(cut(POINTS, 4) * 4, 4)), rtol=1e-6)
+
+
+# --- easgd in one process ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("towers", "update"), [(1, None), (2, "parameter_server"), (2, "replicated")])
+def test_one_process_with_easgd_trains_plainly(tmp_path, towers, update, caplog):
+    mox.set_flag("num_gpus", towers)
+    mox.set_flag("variable_update", update)
+    fn = mox.get_optimizer_wrapper_fn("easgd", mox.get_optimizer_fn("momentum", 0.25, momentum=0.5), period=2)
+
+    def train(epochs):
+        mox.run(
+            input_fn=lambda mode: points().repeat(epochs).make_one_shot_iterator().get_next(),
+            model_fn=mean_model(),
+            optimizer_fn=fn,
+            run_mode=mox.ModeKeys.TRAIN,
+            log_dir=str(tmp_path),
+            batch_size=4 // towers,
+            max_number_of_steps=1000,
+        )
+
+    caplog.set_level("WARNING", logger="tensorflow")
+    train(2)
+    assert "has no other to exchange with" in caplog.text
+    expected = momentum_over(grouped(cut(np.tile(POINTS, (2, 1)), 4), 1))
+    np.testing.assert_allclose(trained(tmp_path), expected, rtol=1e-6)
+    assert dict(tf.train.list_variables(str(tmp_path))) == {"w": [3], "global_step": []}
+    train(1)
+    assert trained(tmp_path, "global_step") == 9
+
+
+# --- ends, averages ---------------------------------------------------------------------------------------------------
+
+
 def test_a_training_that_is_broken_off_keeps_what_it_gathered(tmp_path):
     wrapper = mox.get_optimizer_wrapper_fn("batch_gradients", sgd, num_batches=3)
     run(tmp_path, wrapper, max_number_of_steps=5)

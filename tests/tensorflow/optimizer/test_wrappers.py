@@ -307,7 +307,7 @@ def test_workers_that_nobody_counted():
     mox.set_flag("sync_replicas", False)
     with tf.Graph().as_default(), tf.device("/job:worker/task:1"):
         wrapped("batch_gradients", num_batches=2)()
-        with pytest.raises(ValueError, match="sync_on_apply=True.*--worker_hosts does not tell"):
+        with pytest.raises(ValueError, match="sync_on_apply=True.*neither mox.run nor --worker_hosts tells"):
             wrapped("batch_gradients", num_batches=2, sync_on_apply=True)()
 
 
@@ -391,6 +391,7 @@ def test_micro_steps_of_a_run_are_steps_with_a_larger_batch(one_tower, tmp_path)
         "kernel/BatchGradients",
         "bias/BatchGradients",
         "moxing/optimizer/batch_gradients/count",
+        "moxing/optimizer/batch_gradients/missing",
     }
 
 

@@ -19,6 +19,7 @@ from moxing.tensorflow.executor.ledger import Ledger
 from moxing.tensorflow.executor.model import Model, build_model
 from moxing.tensorflow.executor.specs import ModeKeys
 from moxing.tensorflow.optimizer.rate_factor import rate_factor, with_factor
+from moxing.tensorflow.optimizer.surroundings import told
 from moxing.tensorflow.optimizer.wrapper import flush_op
 from moxing.tensorflow.parallel import Strategy, Tower
 from moxing.tensorflow.parallel.gradients import mean, shares_of
@@ -105,13 +106,14 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         # What is logged is of before the update. And without a batch there is no step, also where a loss does not
         # look at it.
         before = [*(value.op for value in log_info.values()), *updates, *arrived]
-        weights = lengths if inputs.present else [None] * len(lengths)
+        weights = lengths if inputs.present or _differ(lengths, strategy) else [None] * len(lengths)
         towers = [
             Tower(model.losses, model.var_scopes, weight, samples=length)
             for model, weight, length in zip(models, weights, lengths, strict=True)
         ]
-        strategy.max_steps = config.max_steps
-        done.append(strategy.train_op(towers, optimizer_fns, before, global_step))
+        strategy.max_steps, strategy.batch_size = config.max_steps, config.batch_size
+        with told(workers=strategy.workers):
+            done.append(strategy.train_op(towers, optimizer_fns, before, global_step))
         strategy.flush = flush_op(strategy.optimizers)
         # With several towers all have optimizers, of the same rates.
         rates = learning_rates(strategy.optimizers[: len(models[0].losses)])
@@ -140,6 +142,12 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         probes=_probes(config, models[0], strategy) if training else {},
         guarded=list(guarded),
     )
+
+
+def _differ(lengths: Sequence[tf.Tensor], strategy: Strategy) -> bool:
+    """Whether batches whose gradients are added up in one step may have different sizes."""
+    together = len(lengths) * (strategy.workers if strategy.in_step else 1)
+    return together > 1 and any(tf.get_static_value(length) is None for length in lengths)
 
 
 def _scalable(

@@ -106,7 +106,9 @@ def _length(batch: Sequence[Leaf]) -> tf.Tensor:
         if isinstance(tensor, tf.SparseTensor):
             return tensor.dense_shape[0]
         if tensor.shape.rank:
-            return tf.shape(tensor, out_type=tf.int64)[0]
+            known = tensor.shape.as_list()[0]
+            # A constant says that it is always the same, which saves those who ask for it their work.
+            return tf.shape(tensor, out_type=tf.int64)[0] if known is None else tf.constant(known, tf.int64)
     return tf.constant(1, tf.int64)
 
 

@@ -40,6 +40,7 @@ from moxing.tensorflow.executor.runner import Runner
 from moxing.tensorflow.executor.session import open_session
 from moxing.tensorflow.executor.signals import StopSignal, watch_signals
 from moxing.tensorflow.executor.specs import ModeKeys, RunResult
+from moxing.tensorflow.optimizer.easgd import is_elastic
 from moxing.tensorflow.parallel import choose_strategy
 from moxing.tf1.switches import outer_seed, run_graph
 
@@ -122,7 +123,7 @@ def run(
     position = source.position if training and source and source.resume else START
     seed, position = job.agreed(_data_seed(source), position)
     given = outer_seed()
-    strategy = choose_strategy(training, job.role, job.number, job.ring)
+    strategy = choose_strategy(training, job.role, job.number, job.ring, is_elastic(config.optimizer_fns))
     with run_graph(tf.Graph()), watch_signals() as stop, open_journal(config.log_dir) as journal, strategy.scope():
         tf.set_random_seed(given)
         step = build_step(config, strategy, position, seed)

@@ -37,7 +37,7 @@ def open_session(
     strategy.configure(config)
     initialize = [tf.global_variables_initializer()] if strategy.owns_variables else []
     initialize += [tf.local_variables_initializer()]
-    fill_tables, ready = tf.tables_initializer(), strategy.ready()
+    fill_tables, ready, own = tf.tables_initializer(), strategy.ready(), strategy.own_values()
     coordinator = tf.train.Coordinator()
     with tf.Session(job.target, config=config) as session, job.watched(session):
         session.run(initialize)
@@ -52,6 +52,7 @@ def open_session(
             if strategy.owns_variables:
                 session.run(ready)
             job.variables_are_ready()
+            session.run(own)
             if tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS):
                 threads = tf.train.start_queue_runners(session, coordinator)
             yield session

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.util.numbers_given import is_integer
+from moxing.tensorflow.optimizer.surroundings import surroundings
 from moxing.tensorflow.optimizer.whole_variables import beside
 from moxing.tensorflow.optimizer.wrapper import GradientPairs, OptimizerWrapper, branch
 
@@ -20,6 +21,8 @@ class SimpleSyncOptimizer(OptimizerWrapper):
     """Every step is one of all workers: the mean of their gradients is applied once.
 
         g = (g_1 + ... + g_n) / n of the n workers;  the optimizer inside applies g, on worker 0
+
+    (inside of `batch_gradients` each g_i counts by the samples that it is of).
 
     It is for a job with parameter servers, `--sync_replicas=False` and `--chief_inc_global_step=True`. Each ps
     collects the gradients of its variables. Worker 0 takes their mean when all are there, applies it, counts the step,
@@ -66,6 +69,7 @@ class SimpleSyncOptimizer(OptimizerWrapper):
         self._shared = f"moxing/simple_sync/{next(self._numbers)}"
         self._queues: list[tf.FIFOQueue] = []
         self._variables: list[tf.Variable] = []
+        self._weighs = False
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: tf.Variable | None = None, name: str | None = None
@@ -81,7 +85,9 @@ class SimpleSyncOptimizer(OptimizerWrapper):
         if self._index == 0:
             return self._end()
         # Worker 0 waits for gradients. The others wait for worker 0.
-        return tf.group(*[meeting.send(meeting.zeros()) for meeting in self._meetings()])
+        presence, amount, *meetings = self._meetings()
+        used = [presence, *([amount] if self._weighs else []), *meetings]
+        return tf.group(*[meeting.send(meeting.zeros()) for meeting in used])
 
     def _apply(self, pairs: GradientPairs) -> tf.Operation:
         self._variables = [variable for _, variable in pairs]
@@ -90,19 +96,33 @@ class SimpleSyncOptimizer(OptimizerWrapper):
                 tf.FIFOQueue(-1, [tf.int64], [[]], shared_name=f"{self._shared}/tokens/{worker}", name="tokens")
                 for worker in range(self._workers)
             ]
-        weights, *meetings = self._meetings()
-        sent = [weights.send(tf.ones([]))]
-        # An accumulator for sparse gradients that can stand in a loop does not exist.
-        sent += [
-            meeting.send(tf.convert_to_tensor(gradient)) for meeting, (gradient, _) in zip(meetings, pairs, strict=True)
-        ]
+        weight = surroundings().weight
+        self._weighs = weight is not None
+        presence, amount, *meetings = self._meetings()
+        sent = [presence.send(tf.ones([]))]
+        if self._weighs:
+            sent.append(amount.send(tf.cast(weight, tf.float32)))
+        for meeting, (gradient, _) in zip(meetings, pairs, strict=True):
+            # An accumulator for sparse gradients that can stand in a loop does not exist.
+            value = tf.convert_to_tensor(gradient)
+            sent.append(meeting.send(value * tf.cast(weight, value.dtype) if self._weighs else value))
         if self._index == 0:
-            present = weights.mean(self._workers)
+            present = presence.mean(self._workers)
             means = [meeting.mean(self._workers) for meeting in meetings]
+            if self._weighs:
+                means = self._divided(means, amount.mean(self._workers))
             sent.append(self._lead(present, means))
         with tf.control_dependencies(sent):
             # From a closed queue this is the end of the data.
             return self._queues[self._index].dequeue(name="token").op
+
+    def _divided(self, means: Sequence[tf.Tensor], weight: tf.Tensor) -> list[tf.Tensor]:
+        """The means of weighted gradients, divided by the mean weight."""
+        divided = []
+        for value, variable in zip(means, self._variables, strict=True):
+            with beside(variable):
+                divided.append(value / tf.cast(tf.maximum(weight, 1e-30), value.dtype))
+        return divided
 
     def _lead(self, present: tf.Tensor, means: Sequence[tf.Tensor]) -> tf.Operation:
         """What worker 0 does when all gradients are there."""
@@ -125,9 +145,10 @@ class SimpleSyncOptimizer(OptimizerWrapper):
         return tf.group(*[queue.close() for queue in self._queues])
 
     def _meetings(self) -> list[_Meeting]:
-        """Where the weights of the workers meet, then their gradients."""
+        """Where it meets which workers are present, their weights, then their gradients."""
         first = self._variables[0]
         return [
+            _Meeting(first, tf.float32, [], f"{self._shared}/presence"),
             _Meeting(first, tf.float32, [], f"{self._shared}/weight"),
             *(
                 _Meeting(variable, variable.dtype.base_dtype, variable.shape, f"{self._shared}/{place}")

@@ -7,15 +7,21 @@ import re
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
+from moxing.tensorflow.optimizer.surroundings import surroundings
 
 
 def num_workers() -> int | None:
-    """How many workers the flags name; None where they name none.
+    """How many workers there are: as the run says, which TF_CONFIG or Slurm may have told it, else as the flags do.
+
+    Returns:
+      None where neither does.
 
     Example:
       >>> print(num_workers())
       None
     """
+    if (known := surroundings().workers) is not None:
+        return known
     hosts = (FLAGS.get("worker_hosts") or "").strip().rstrip(",")
     return len(hosts.split(",")) if hosts else None
 

@@ -94,10 +94,10 @@ class OptimizerWrapper(tf.train.Optimizer):
         zeros = tf.zeros_initializer()
         return self._get_or_make_slot_with_initializer(variable, zeros, variable.shape, wide_type(variable), slot, name)
 
-    def _number(self, name: str, variables: Sequence[tf.Variable]) -> tf.Variable:
+    def _number(self, name: str, variables: Sequence[tf.Variable], dtype: tf.DType = tf.int64) -> tf.Variable:
         """A counter of this wrapper, beginning with 0, saved with the checkpoint."""
         first = min(variables, key=lambda variable: variable.name)
-        return self._create_non_slot_variable(tf.zeros([], tf.int64), OWN_VARIABLES + name, first)
+        return self._create_non_slot_variable(tf.zeros([], dtype), OWN_VARIABLES + name, first)
 
 
 def wide_type(variable: tf.Variable) -> tf.DType:

@@ -11,9 +11,11 @@ import tensorflow.compat.v1 as tf
 from moxing.framework.util.names import nearest
 from moxing.tensorflow.optimizer.batch_gradients import BatchGradientsOptimizer
 from moxing.tensorflow.optimizer.dgc import DgcOptimizer
+from moxing.tensorflow.optimizer.easgd import ELASTIC, EasgdOptimizer, check_order
 from moxing.tensorflow.optimizer.ema import EmaOptimizer
 from moxing.tensorflow.optimizer.lars import LarsOptimizer
 from moxing.tensorflow.optimizer.lookahead import LookaheadOptimizer
+from moxing.tensorflow.optimizer.surroundings import chain
 from moxing.tensorflow.optimizer.workers import warn_of_sync_replicas
 from moxing.tensorflow.optimizer.wrapper import OptimizerWrapper
 
@@ -21,6 +23,7 @@ from moxing.tensorflow.optimizer.wrapper import OptimizerWrapper
 WRAPPERS: dict[str, Callable[..., OptimizerWrapper]] = {
     "batch_gradients": BatchGradientsOptimizer,
     "dgc": DgcOptimizer,
+    "easgd": EasgdOptimizer,
     "ema": EmaOptimizer,
     "lars": LarsOptimizer,
     "lookahead": LookaheadOptimizer,
@@ -31,10 +34,11 @@ def get_optimizer_wrapper_fn(name: str, opt: Any, **kwargs: Any) -> Callable[[],
     """A function that builds an optimizer around another one. Wrappers can be wrapped again.
 
     Args:
-      name: batch_gradients, dgc, ema, lars or lookahead.
+      name: batch_gradients, dgc, easgd, ema, lars or lookahead.
       opt: an optimizer, or a function without arguments that returns one, such as `get_optimizer_fn` gives.
       **kwargs: the wrapper's arguments: `num_batches=`, `sync_on_apply=` of batch_gradients; `ratio=`, `weight_decay=`
-        of lars; `k=`, `alpha=` of lookahead; `decay=`, `warm_up=` of ema; those of `DgcOptimizer`.
+        of lars; `period=`, `moving_rate=` of easgd; `k=`, `alpha=` of lookahead; `decay=`, `warm_up=` of ema; those of
+        `DgcOptimizer`.
 
     Example:
       >>> from moxing.tensorflow.optimizer import get_optimizer_fn
@@ -72,6 +76,11 @@ def get_optimizer_wrapper_fn(name: str, opt: Any, **kwargs: Any) -> Callable[[],
                 "tf.train.Optimizer."
             )
         warn_of_sync_replicas()
-        return wrapper(inner, **kwargs)
+        made = wrapper(inner, **kwargs)
+        check_order(made)
+        return made
 
+    # Where variables live is decided before the optimizer is made: the function tells what it will be.
+    inside = any(isinstance(each, EasgdOptimizer) for each in chain(opt)) or bool(getattr(opt, ELASTIC, False))
+    setattr(build, ELASTIC, wrapper is EasgdOptimizer or inside)
     return build

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from moxing.framework.flags import FLAGS, FlagError, FlagNotAvailableError
 from moxing.tensorflow.cluster.roles import Role
+from moxing.tensorflow.optimizer.easgd import NEEDS
 from moxing.tensorflow.parallel.collective import Collective, Connect, not_connected
 from moxing.tensorflow.parallel.devices import tower_devices
 from moxing.tensorflow.parallel.dgc import Dgc
+from moxing.tensorflow.parallel.easgd import Easgd
 from moxing.tensorflow.parallel.local import Local
 from moxing.tensorflow.parallel.parameter_server import ParameterServer
 from moxing.tensorflow.parallel.replicated import Replicated
@@ -28,7 +30,9 @@ _DGC = "distributed_replicated_dgc"
 _ONE_MACHINE = ("replicated", "replicated_host")
 
 
-def choose_strategy(training: bool, role: Role, run: int = 0, ring: Connect = not_connected) -> Strategy:
+def choose_strategy(
+    training: bool, role: Role, run: int = 0, ring: Connect = not_connected, elastic: bool = False
+) -> Strategy:
     """The strategy that the flags ask for, or the best one for the devices.
 
     Args:
@@ -36,10 +40,13 @@ def choose_strategy(training: bool, role: Role, run: int = 0, ring: Connect = no
       role: this process's.
       run: number of the run in this process.
       ring: connects the workers, for what they add up.
+      elastic: every worker has variables of its own, see `EasgdOptimizer`.
     """
     _refuse_what_is_missing()
     devices = tower_devices()
     update = FLAGS.get("variable_update")
+    if role.is_cluster and elastic:
+        return _elastic(update, devices, role, run)
     if role.is_cluster:
         return _in_cluster(update, devices, role, run, ring)
     # The chief of a cluster evaluates alone, with the flags of the training.
@@ -69,6 +76,19 @@ def _in_cluster(update: str | None, devices: list[str], role: Role, run: int, ri
         raise FlagError(f"--variable_update={update} needs parameter servers: give --ps_hosts, or use collective.")
     in_step = FLAGS.get("sync_replicas")
     return ParameterServer(devices, role.num_workers, role.index, run, servers=len(role.ps), in_step=in_step)
+
+
+def _elastic(update: str | None, devices: list[str], role: Role, run: int) -> Strategy:
+    words = "get_optimizer_wrapper_fn('easgd', ...)"
+    if not role.ps:
+        raise FlagError(f"{words} needs {NEEDS}: give --ps_hosts.")
+    if FLAGS.get("sync_replicas"):
+        raise FlagError(f"{words} needs {NEEDS}: give --sync_replicas=False; workers that go in step are all equal.")
+    if update not in (None, "parameter_server"):
+        raise FlagError(f"{words} with --variable_update={update}: it needs {NEEDS}, and parameter_server there.")
+    if FLAGS.get("local_parameter_device") == "gpu":
+        raise FlagError("--local_parameter_device=gpu is for one machine: in a cluster leave it out.")
+    return Easgd(devices, role.num_workers, role.index, run, servers=len(role.ps))
 
 
 def _refuse_what_is_missing() -> None:

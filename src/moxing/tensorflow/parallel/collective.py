@@ -104,7 +104,8 @@ class Collective(ClusterWorker):
 
         def apply() -> tf.Operation:
             before_it = [*before, *everything]
-            return clipped_and_applied(optimizers, groups, scale, before_it, global_step, clips=self.clips_mean)
+            with self.counted(None if weight is None else total, self.workers):
+                return clipped_and_applied(optimizers, groups, scale, before_it, global_step, clips=self.clips_mean)
 
         # An addition that is under way when the data ends would be broken off, on the other workers too.
         with tf.control_dependencies(everything):

@@ -48,4 +48,5 @@ class Local(Strategy):
         # With several losses no update may run before the last gradient was computed from the old values.
         computed = flat(groups) if len(optimizers) > 1 else []
         self.optimizers, self.applied = optimizers, groups
-        return clipped_and_applied(optimizers, groups, scale, [*before, *computed], global_step)
+        with self.counted(self.samples(towers, optimizers)):
+            return clipped_and_applied(optimizers, groups, scale, [*before, *computed], global_step)

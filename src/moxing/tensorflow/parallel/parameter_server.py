@@ -115,7 +115,8 @@ class ParameterServer(ClusterWorker):
             return self._together(optimizers, groups, weight, scale, before, global_step)
         self.applied = groups
         counts = self.is_chief or not FLAGS.get("chief_inc_global_step")
-        applied = clipped_and_applied(optimizers, groups, scale, [*before, *flat(groups)], global_step, counts)
+        with self.counted(self.samples(towers, optimizers)):
+            applied = clipped_and_applied(optimizers, groups, scale, [*before, *flat(groups)], global_step, counts)
         with tf.control_dependencies([applied]):
             # In every step: the others bring the counter to its end while this worker is in the middle of its loop.
             self.reached = tf.cast(global_step.read_value() >= self.max_steps, tf.int32)
@@ -171,7 +172,8 @@ class ParameterServer(ClusterWorker):
                 sent.append(weights.send(None))
         if self.is_chief:
             total = None if weights is None else weights.mean(self.workers)
-            with tf.control_dependencies(before):
+            # A mean as well: of the samples of one worker.
+            with tf.control_dependencies(before), self.counted(total):
                 sent.append(self._lead(optimizers, meetings, total, scale, global_step, queues))
         with tf.control_dependencies(sent):
             token = queues[self.index].dequeue(name="token")

@@ -92,7 +92,8 @@ class Replicated(Strategy):
 
         # No tower may update what another one still computes with, and all see the same rate.
         computed = [gradient for groups in combined for gradient in flat(groups)]
-        with tf.control_dependencies([*before, *computed]):
+        counted = self.counted(self.samples(towers, optimizers[0]))
+        with tf.control_dependencies([*before, *computed]), counted:
             return scale.applied(flat(combined[0]), apply, global_step)
 
     def _combined(

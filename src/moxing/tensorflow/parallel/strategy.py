@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.optimizer.surroundings import told, weighs
 from moxing.tensorflow.parallel.devices import logical_cpus
 from moxing.tensorflow.parallel.gradients import GradientPairs, gradients_of, in_scopes, trainable_variables
 from moxing.tensorflow.parallel.loss_scale import LossScale
@@ -70,6 +71,7 @@ class Strategy:
       optimizers: those that this process applies gradients with.
       applied: for every loss the gradients that this process applies, before they are clipped.
       flush: run once when the data has ended: it applies what the optimizers have gathered and not applied yet.
+      batch_size: samples of a whole batch, where they are known.
     """
 
     workers = 1
@@ -82,6 +84,7 @@ class Strategy:
     optimizers: Sequence[Any] = ()
     applied: Sequence[GradientPairs] = ()
     flush: tf.Operation | None = None
+    batch_size: int | None = None
 
     def __init__(self, devices: Sequence[str], copy: Copy | None = None) -> None:
         self.devices = list(devices)
@@ -137,6 +140,27 @@ class Strategy:
                 gradients.append(tower.gradients(optimizers, variables, scale, spread, share))
         return gradients
 
+    @staticmethod
+    def samples(towers: Sequence[Tower], optimizers: Sequence[Any]) -> tf.Tensor | None:
+        """How many samples the towers have together; None where it is always the same, or nobody asks."""
+        counts = [tower.weight if tower.samples is None else tower.samples for tower in towers]
+        if not weighs(optimizers) or any(count is None for count in counts):
+            return None
+        if all(tf.get_static_value(count) is not None for count in counts):
+            return None
+        return tf.add_n([tf.cast(count, tf.float64) for count in counts])
+
+    def counted(self, samples: tf.Tensor | None, workers: int = 1) -> AbstractContextManager[None]:
+        """Inside, optimizers are told how much the step counts that they apply.
+
+        Args:
+          samples: those of the step; None: as many as those of every other.
+          workers: how many workers they are of.
+        """
+        if samples is None:
+            return told(weight=None)
+        return told(weight=tf.cast(samples, tf.float64) / float((self.batch_size or 1) * self.towers * workers))
+
     def train_op(
         self,
         towers: Sequence[Tower],
@@ -156,6 +180,10 @@ class Strategy:
 
     def ready(self) -> list[tf.Operation]:
         """Operations to be run when the variables have their values, before the first step."""
+        return []
+
+    def own_values(self) -> list[tf.Operation]:
+        """Operations that every worker runs when the chief's variables are ready, before its first step."""
         return []
 
     def request_stop(self, session: tf.Session, why: int) -> None:
