@@ -52,7 +52,8 @@ optimizer_fn = mox.get_optimizer_fn('momentum', TRAINING.get('rate', 0.02), mome
 for name, arguments in TRAINING['wrappers']:
     optimizer_fn = mox.get_optimizer_wrapper_fn(name, optimizer_fn, **arguments)
 if TRAINING.get('hidden'):
-    hidden, optimizer_fn = optimizer_fn, lambda: hidden()
+    # What model_fn has built, or nothing.
+    hidden, optimizer_fn = optimizer_fn, lambda: [tf.get_collection(TRAINING['hidden'])[0], hidden()][1]
 
 result = mox.run(
     input_fn=input_fn, model_fn=model_fn, optimizer_fn=optimizer_fn, run_mode=TRAINING.get('mode', 'TRAIN'),
@@ -120,15 +121,20 @@ def test_elastic_averaging_of_two_workers(tmp_path, script):
     np.testing.assert_allclose(again["w"], last["w"], atol=0.2)
 
 
-def test_a_function_that_hides_easgd_is_told_so(tmp_path, script):
-    training = {"wrappers": EASGD, "steps": 4, "hidden": True}
+def test_a_function_that_makes_easgd_inside(tmp_path, script):
+    """As the manual writes its optimizers. A function that cannot be called before model_fn is told what to do."""
+    training = {"wrappers": EASGD, "steps": 40, "hidden": "global_step", "log_dir": str(tmp_path / "log")}
+    done = finished(tmp_path / "job", 2, 1, ["--sync_replicas=False"], training, script)
+    assert done["worker 1"].result["samples"] > 0
+    assert set(saved(tmp_path / "log")) == {"w", "b", "global_step"}
+    training = {"wrappers": EASGD, "steps": 4, "hidden": "trainable_variables"}
     ports = free_ports(2)
     hosts = [f"--ps_hosts=127.0.0.1:{ports[0]}", f"--worker_hosts=127.0.0.1:{ports[1]}", "--sync_replicas=False"]
     given = {"JOB": json.dumps(training)}
     server = start(tmp_path, "ps 0", [*hosts, "--job_name=ps", "--task_index=0"], script, given)
     worker = start(tmp_path, "worker 0", [*hosts, "--job_name=worker", "--task_index=0"], script, given)
     try:
-        assert "Pass the function that get_optimizer_wrapper_fn returned" in ended(worker)
+        assert "optimizer_fn needs what model_fn builds" in ended(worker)
     finally:
         Job([server]).kill()
 

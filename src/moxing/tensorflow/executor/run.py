@@ -123,7 +123,8 @@ def run(
     position = source.position if training and source and source.resume else START
     seed, position = job.agreed(_data_seed(source), position)
     given = outer_seed()
-    strategy = choose_strategy(training, job.role, job.number, job.ring, is_elastic(config.optimizer_fns))
+    elastic = training and job.is_cluster and is_elastic(config.optimizer_fns, not FLAGS.get("sync_replicas"))
+    strategy = choose_strategy(training, job.role, job.number, job.ring, elastic)
     with run_graph(tf.Graph()), watch_signals() as stop, open_journal(config.log_dir) as journal, strategy.scope():
         tf.set_random_seed(given)
         step = build_step(config, strategy, position, seed)

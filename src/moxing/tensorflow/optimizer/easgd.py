@@ -147,33 +147,51 @@ def _check_alone() -> None:
     """Raises where the step is a worker's and its variables are not its own; else warns."""
     if task_device() is not None:
         raise ValueError(
-            "get_optimizer_wrapper_fn('easgd', ...): the variables of this worker were made without knowing of it. "
-            "Pass the function that get_optimizer_wrapper_fn returned to mox.run(optimizer_fn=...) itself, not one "
-            f"that calls it; and start the job with {NEEDS}."
+            f"get_optimizer_wrapper_fn('easgd', ...) needs {NEEDS}. If the job has them: the variables of this worker "
+            "were made without knowing of easgd, since optimizer_fn needs what model_fn builds, so that it could not "
+            "be called before. Give mox.run(optimizer_fn=...) the function that get_optimizer_wrapper_fn returns."
         )
     tf.logging.warning(
         "easgd: this process is by itself and has no other to exchange with; the optimizer inside trains the variables."
     )
 
 
-def is_elastic(optimizer_fns: Sequence[Callable[..., Any]]) -> bool:
+def is_elastic(optimizer_fns: Sequence[Callable[..., Any]], possible: bool = True) -> bool:
     """Whether the optimizers of a run need variables of each worker's own; all do, or none.
 
     Args:
       optimizer_fns: those of `mox.run`.
+      possible: one that does not tell by itself is called, in a graph that is thrown away.
 
     Example:
       >>> from moxing.tensorflow.optimizer.wrappers import get_optimizer_wrapper_fn
-      >>> is_elastic([get_optimizer_wrapper_fn('easgd', lambda: tf.train.GradientDescentOptimizer(0.1))])
-      True
+      >>> def optimizer_fn():
+      ...     return get_optimizer_wrapper_fn('easgd', tf.train.GradientDescentOptimizer(0.1))()
+      >>> is_elastic([optimizer_fn]), is_elastic([lambda: tf.train.GradientDescentOptimizer(0.1)])
+      (True, False)
     """
-    elastic = [bool(getattr(function, ELASTIC, False)) for function in optimizer_fns]
+    elastic = [_makes_elastic(function, possible) for function in optimizer_fns]
     if any(elastic) and not all(elastic):
         raise ValueError(
             f"mox.run(optimizer_fn=[...]): number {elastic.index(False)} has no easgd and others have it: the "
             "variables of a worker are its own for all losses, or for none."
         )
     return any(elastic)
+
+
+def _makes_elastic(optimizer_fn: Callable[..., Any], possible: bool) -> bool:
+    told = getattr(optimizer_fn, ELASTIC, None)
+    if told is not None or not possible:
+        return bool(told)
+    with tf.Graph().as_default():
+        tf.train.create_global_step()
+        try:
+            made = optimizer_fn()
+        except Exception as error:
+            # It may need what model_fn builds; if it makes easgd nevertheless, the first step tells.
+            tf.logging.debug("optimizer_fn cannot be called before model_fn: %r", error)
+            return False
+    return any(isinstance(each, EasgdOptimizer) for each in chain(made))
 
 
 #: Wrappers that make no sense with easgd, around it or inside, and why.
