@@ -12,7 +12,9 @@ import moxing.tensorflow as mox
 
 
 def input_fn(mode):
-    data = tf.data.Dataset.range(80).map(lambda number: tf.cast(number, tf.float32))
+    data = tf.data.Dataset.range(80 if mode == mox.ModeKeys.TRAIN else 10).map(
+        lambda number: tf.cast(number, tf.float32)
+    )
     return tf.data.make_one_shot_iterator(data).get_next()
 
 
@@ -23,6 +25,8 @@ def model_fn(inputs, mode):
         mox.GradientNormHook(2),
         mox.ThroughputHook(2),
         mox.NanGuardHook({"w": w}),
+        # A step of both workers takes 8 samples: it comes after every second one.
+        mox.BestCheckpointHook({"number": tf.reduce_mean(inputs[0]), "w": w}, "w", 8, 16),
         mox.RunEndHook(lambda end: ends.append([end.reason, end.global_step])),
     ]
     return mox.ModelSpec(loss=loss, log_info={"w": tf.identity(w)}, hooks=hooks)
@@ -40,6 +44,7 @@ mox.run(
     model_fn=model_fn,
     optimizer_fn=optimizer_fn,
     run_mode=mox.ModeKeys.TRAIN,
+    inter_mode=mox.ModeKeys.EVAL,
     batch_size=4,
     log_dir=log_dir,
     max_number_of_steps=7,

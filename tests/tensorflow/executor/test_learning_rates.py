@@ -10,7 +10,7 @@ from line_problem import line_model, number_input, run, sgd
 import moxing.tensorflow as mox
 from moxing.tensorflow.executor import progress
 from moxing.tensorflow.executor.learning_rates import ShownRates, learning_rates
-from moxing.tf1.surgery import only_reads_variables
+from moxing.tf1.surgery import BRANCHES, ancestors, only_reads_variables, run_after
 
 
 def step_rate():
@@ -141,6 +141,23 @@ def test_equal_rates_and_what_can_be_fetched():
         counted = shared.assign_add(1.0)
         assert not any(only_reads_variables(bad * 2.0) for bad in (fed, queue, counted, tf.random_uniform([])))
         assert not only_reads_variables(tf.cond(tensor > 1, lambda: shared.assign_add(1.0), lambda: tensor))
+
+
+def test_a_branch_waits_for_what_is_shown():
+    """A read that no operation orders would race with the updates in a branch."""
+    with tf.Graph().as_default():
+        step = tf.get_variable("step", initializer=1.0, use_resource=True)
+        rate = step * 2.0
+        update = tf.cond(rate > 5.0, lambda: step.assign_add(1.0), lambda: step.read_value())
+        other = tf.cond(step > 5.0, lambda: step + 1.0, lambda: step + 2.0)
+        shown = step.read_value() + other
+        run_after([update], [shown.op], BRANCHES)
+        assert shown.op in branch_of(update).control_inputs
+        assert shown.op not in branch_of(other).control_inputs  # it needs that one itself
+
+
+def branch_of(tensor):
+    return next(op for op in ancestors([tensor]).values() if op.type in BRANCHES)
 
 
 class Terminal:

@@ -185,6 +185,25 @@ def test_hooks_that_mean_something_else_have_curves_of_their_own(tmp_path):
     assert sum(len(event.summary.value) for event in events) == 4
 
 
+def test_every_set_of_data_has_curves_of_its_own(tmp_path):
+    def others(mode, **kwargs):
+        data = tf.data.Dataset.range(3).map(lambda number: tf.cast(number, tf.float32))
+        return tf.data.make_one_shot_iterator(data).get_next()
+
+    def hooks(batch, w):
+        info = {"mean": tf.reduce_mean(batch)}
+        return [
+            mox.LogEvaluationMetricHook(info, 1, 5, input_fn=others),
+            mox.LogEvaluationMetricHook(info, 1, 5),
+            best(dict(info), "mean", period=10, input_fn=others),
+        ]
+
+    train(hooks, tmp_path, input_fn=evaluation_data, inter_mode="EVAL", batch_size=2)
+    assert scalars(tmp_path / "eval") == {"mean": {4: 1.0, 9: 1.0}}
+    assert scalars(tmp_path / "eval_1") == {"mean": {4: 3.0, 9: 3.0}}
+    assert saved_steps(tmp_path / "best") == [10]
+
+
 def test_no_summaries_no_curves(tmp_path):
     hooks = lambda batch, w: [metrics(batch, w)]  # noqa: E731
     train(hooks, tmp_path, input_fn=evaluation_data, inter_mode="EVAL", save_summary_steps=0)

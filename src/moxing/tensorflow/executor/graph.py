@@ -96,7 +96,7 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         samples = lengths[0] if len(lengths) == 1 else tf.add_n(lengths)
     done = []
     factor, optimizer_fns = _scalable(config, models, strategy)
-    guard_factor, optimizer_fns = _guard_factor(config, models, optimizer_fns)
+    guard_factor, optimizer_fns = _guard_factor(config, models, strategy, optimizer_fns)
     rates: dict[str, tf.Tensor] = {}
     summarised = training and config.summary_every and config.log_dir
     if training:
@@ -163,13 +163,14 @@ def _scalable(
 
 
 def _guard_factor(
-    config: RunConfig, models: Sequence[Model], optimizer_fns: Sequence[Callable[..., Any]]
+    config: RunConfig, models: Sequence[Model], strategy: Strategy, optimizer_fns: Sequence[Callable[..., Any]]
 ) -> tuple[tf.Variable | None, Sequence[Callable[..., Any]]]:
     """A factor of its own for the hook that goes back to checkpoints: what others set is not its business."""
     hooks = [hook for hook in models[0].hooks if isinstance(hook, RunHook)]
     if config.mode is not ModeKeys.TRAIN or not any(hook.scales_learning_rate for hook in hooks):
         return None, optimizer_fns
-    factor = rate_factor("nan_guard_factor")
+    with strategy.local():
+        factor = rate_factor("nan_guard_factor")
     return factor, [with_factor(function, factor) for function in optimizer_fns]
 
 
