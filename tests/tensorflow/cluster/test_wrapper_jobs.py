@@ -106,7 +106,7 @@ def test_elastic_averaging_of_two_workers(tmp_path, script):
         tmp_path / "eval", {**training, "mode": "EVAL", "log_dir": None, "checkpoint_path": str(log)}, script=script
     )
     assert evaluated.result["loss"] < 0.02, evaluated.log
-    assert list(log.glob("*/*/saved_model.pb")) or list(log.glob("*/saved_model.pb")), sorted(log.rglob("*"))
+    assert list(log.rglob("saved_model.pb"))
     # A single process goes on with it, and with the job after that.
     more = alone(tmp_path / "alone", {**training, "steps": 1300 + int(values["global_step"])}, script=script)
     assert "has no other to exchange with" in more.log
