@@ -17,8 +17,6 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.optimizer.easgd import EasgdOptimizer, check_order
 from moxing.tensorflow.optimizer.surroundings import chain, told
-from moxing.tensorflow.parallel.gradients import GradientPairs, trainable_variables
-from moxing.tensorflow.parallel.loss_scale import LossScale
 from moxing.tensorflow.parallel.optimizers import made
 from moxing.tensorflow.parallel.parameter_server import ParameterServer
 from moxing.tensorflow.parallel.strategy import Tower
@@ -91,21 +89,11 @@ class Easgd(ParameterServer):
         with told(centres=centres):
             return super().train_op(towers, [_elastic(function) for function in optimizer_fns], before, global_step)
 
-    def gradients_of_towers(
-        self, towers: Sequence[Tower], optimizers: Sequence[Any], scale: LossScale, shares: Sequence[Any], spread: bool
-    ) -> list[list[GradientPairs]]:
-        variables = trainable_variables()
-        gradients = []
-        for index, (tower, share) in enumerate(zip(towers, shares, strict=True)):
-            with tf.device(self.place(index)):
-                gradients.append(tower.gradients(optimizers, variables, scale, spread, share, self._own))
-        return gradients
-
     def own_values(self) -> list[tf.Operation]:
         """The copies take the values of the centre."""
         return [tf.assign(copied, key.deref().read_value()).op for key, (copied, _) in self._copies.items()]
 
-    def _own(self, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
+    def trained_for(self, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
         return [
             self._copies[variable.ref()][0] if variable.ref() in self._copies else variable for variable in variables
         ]

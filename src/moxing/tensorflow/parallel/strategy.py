@@ -137,8 +137,12 @@ class Strategy:
         gradients = []
         for index, (tower, share) in enumerate(zip(towers, shares, strict=True)):
             with tf.device(self.place(index)):
-                gradients.append(tower.gradients(optimizers, variables, scale, spread, share))
+                gradients.append(tower.gradients(optimizers, variables, scale, spread, share, self.trained_for))
         return gradients
+
+    def trained_for(self, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
+        """The variables that towers compute with, for those that are saved."""
+        return list(variables)
 
     @staticmethod
     def samples(towers: Sequence[Tower], optimizers: Sequence[Any]) -> tf.Tensor | None:

@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.executor.hooks.evaluation import Control, EvaluationHook
-from moxing.tensorflow.executor.hooks.gain import MODES, Best, higher_is_better
+from moxing.tensorflow.executor.hooks.gain import Best, higher_is_better
 
 
 class BestCheckpointHook(EvaluationHook):
@@ -61,16 +60,10 @@ class BestCheckpointHook(EvaluationHook):
         super().__init__(
             monitor_info, batch_size, samples_in_train, samples_in_eval, evaluate_every_n_epochs, prefix, input_fn
         )
-        if monitor not in self.monitor_info:
-            raise ValueError(self._wrong("monitor", monitor, f"one of monitor_info, {sorted(self.monitor_info)}"))
-        if mode not in MODES:
-            raise ValueError(self._wrong("mode", mode, "'auto', 'min' or 'max'"))
-        if not is_number(min_delta) or min_delta < 0:
-            raise ValueError(self._wrong("min_delta", min_delta, "a number from 0"))
-        self._count("keep", keep)
+        self._check_monitor(monitor, mode, {"min_delta": min_delta})
         if not isinstance(directory, str) or not directory or os.path.basename(directory) != directory:
             raise ValueError(self._wrong("directory", directory, "one directory name, without '/'"))
-        self._monitor, self._keep, self.directory = monitor, int(keep), directory
+        self._monitor, self._keep, self.directory = monitor, self._count("keep", keep), directory
         self._best = Best(higher_is_better(monitor, mode), min_delta)
 
     def decide(self, values: Mapping[str, float], control: Control) -> None:

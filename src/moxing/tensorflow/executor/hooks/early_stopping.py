@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.executor.hooks.evaluation import Control, EvaluationHook
-from moxing.tensorflow.executor.hooks.gain import MODES, Best, higher_is_better
+from moxing.tensorflow.executor.hooks.gain import Best, higher_is_better
 
 
 class EarlyStoppingHook(EvaluationHook):
@@ -61,10 +60,8 @@ class EarlyStoppingHook(EvaluationHook):
         )
         self._monitor = monitor
         self._check_monitor(monitor, mode, {"min_delta": min_delta})
-        self._count("patience", patience, least=0)
-        if not isinstance(restore_best, bool):
-            raise ValueError(self._wrong("restore_best", restore_best, "True or False"))
-        self._patience, self.keeps_best = int(patience), restore_best
+        self._patience = self._count("patience", patience, least=0)
+        self.keeps_best = self._flag("restore_best", restore_best)
         self._best = Best(higher_is_better(monitor, mode), min_delta)
         self._restored = False
 
@@ -98,12 +95,3 @@ class EarlyStoppingHook(EvaluationHook):
             if self._best.value is not None
             else f"{self._monitor} is not a number"
         )
-
-    def _check_monitor(self, monitor: Any, mode: Any, deltas: Mapping[str, Any]) -> None:
-        if monitor not in self.monitor_info:
-            raise ValueError(self._wrong("monitor", monitor, f"one of monitor_info, {sorted(self.monitor_info)}"))
-        if mode not in MODES:
-            raise ValueError(self._wrong("mode", mode, "'auto', 'min' or 'max'"))
-        for argument, delta in deltas.items():
-            if not is_number(delta) or delta < 0:
-                raise ValueError(self._wrong(argument, delta, "a number from 0"))

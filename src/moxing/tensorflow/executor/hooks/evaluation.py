@@ -10,6 +10,8 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHook
+from moxing.tensorflow.executor.hooks.arguments import ChecksArguments
+from moxing.tensorflow.executor.hooks.gain import MODES
 
 
 class Control(Protocol):
@@ -28,7 +30,7 @@ class Control(Protocol):
         """Loads the variables that `keep_best` wrote last to its own directory."""
 
 
-class EvaluationHook(AggregativeSessionRunHook):
+class EvaluationHook(ChecksArguments, AggregativeSessionRunHook):
     """A hook that runs the model of `inter_mode` every so many epochs, and prints the means of its metrics.
 
     An epoch is `ceil(samples_in_train / batch_size)` steps, and the evaluation comes after its last step. In between,
@@ -127,9 +129,11 @@ class EvaluationHook(AggregativeSessionRunHook):
             )
         return tensor
 
-    def _count(self, argument: str, value: Any, least: int = 1) -> None:
-        if not is_number(value) or value % 1 or value < least:
-            raise ValueError(self._wrong(argument, value, f"an integer from {least}"))
-
-    def _wrong(self, argument: str, value: Any, right: str) -> str:
-        return f"{type(self).__name__}({argument}={value!r}): expected {right}."
+    def _check_monitor(self, monitor: Any, mode: Any, deltas: Mapping[str, Any]) -> None:
+        if monitor not in self.monitor_info:
+            raise ValueError(self._wrong("monitor", monitor, f"one of monitor_info, {sorted(self.monitor_info)}"))
+        if mode not in MODES:
+            raise ValueError(self._wrong("mode", mode, "'auto', 'min' or 'max'"))
+        for argument, delta in deltas.items():
+            if not is_number(delta) or delta < 0:
+                raise ValueError(self._wrong(argument, delta, "a number from 0"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHook
+from moxing.tensorflow.executor.hooks.arguments import ChecksArguments
 from moxing.tensorflow.executor.specs import RunResult
 from moxing.tensorflow.parallel.gradients import GradientPairs
 
@@ -44,7 +44,7 @@ class RunParts:
     remembered: Mapping[str, Any]
 
 
-class RunHook(AggregativeSessionRunHook):
+class RunHook(ChecksArguments, AggregativeSessionRunHook):
     """A hook that the run itself serves: the steps between two things to do go many at a time.
 
     One serves all towers, on every worker there is one.
@@ -89,16 +89,3 @@ class RunHook(AggregativeSessionRunHook):
           error: what was raised.
           result: what `mox.run` returns.
         """
-
-    def _count(self, argument: str, value: Any, least: int = 1) -> int:
-        if not is_number(value) or value % 1 or value < least:
-            raise ValueError(self._wrong(argument, value, f"an integer from {least}"))
-        return int(value)
-
-    def _flag(self, argument: str, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise ValueError(self._wrong(argument, value, "True or False"))
-        return value
-
-    def _wrong(self, argument: str, value: Any, right: str) -> str:
-        return f"{type(self).__name__}({argument}={value!r}): expected {right}."
