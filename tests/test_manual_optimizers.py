@@ -113,7 +113,7 @@ def output_of(tmp_path: Path, real_data: Path, optimizer: str, *words: str, code
     options = [word for word in words if word.startswith(("--workers", "--ps"))]
     flags = [word for word in words if word not in options]
     command = [sys.executable, "-m", "moxing", "run", *options, str(script), *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=580)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=580, cwd=tmp_path)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
