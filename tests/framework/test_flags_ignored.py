@@ -42,6 +42,7 @@ def warnings_for(caplog, *words, share=()):
         ("--worker-hosts=a", "worker_hosts"),
         ("--task_idx=1", "task_index"),
         ("--sync_replica=False", "sync_replicas"),
+        ("--dgc_sparsity=0.9", "dgc_sparsity_strategy"),
     ],
 )
 def test_a_near_miss_is_told_once(caplog, word, meant):

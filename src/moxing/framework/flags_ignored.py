@@ -16,6 +16,8 @@ from pathlib import Path
 
 #: `num_gpu` is that near to `num_gpus`; `total_samples` is not so near to `dgc_total_samples`.
 _NEAR = 0.88
+#: `dgc_sparsity` is the beginning of `dgc_sparsity_strategy`; a shorter word may be anybody's.
+_LONG = 10
 
 
 def near_misses(names: Sequence[str], known: Sequence[str]) -> dict[str, str]:
@@ -32,7 +34,10 @@ def near_misses(names: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     found = {}
     for name in names:
         # Users of argparse write dashes.
-        near = difflib.get_close_matches(name.replace("-", "_"), known, n=1, cutoff=_NEAR)
+        plain = name.replace("-", "_")
+        near = difflib.get_close_matches(plain, known, n=1, cutoff=_NEAR)
+        if not near and len(plain) >= _LONG:
+            near = [flag for flag in known if flag.startswith(f"{plain}_")][:1]
         if near and not _is_read_by_somebody(name, near[0]):
             found[name] = near[0]
     return found

@@ -104,7 +104,7 @@ def test_a_plateau_lowers_the_rate_of_all(tmp_path, ps, workers, flags):
     told["steps"] = 11
     done = finished(tmp_path, workers, ps, flags, told, SCRIPT)
     for worker in range(workers):
-        assert done[f"worker {worker}"].log.count("The learning rate is multiplied by 0.1 from here on.") == 1
+        assert done[f"worker {worker}"].log.count("The learning rate is now 0.1 times that of the optimizer.") == 1
     one = {**told, "batch_size": 14, "log_dir": str(tmp_path / "one")}
     alone(tmp_path, one, script=SCRIPT)
     expected, bias, _ = weights(tmp_path / "one")
@@ -122,7 +122,7 @@ def test_the_chief_decides_for_workers_that_do_not_go_in_step(tmp_path):
     done = finished(tmp_path, 2, 1, ["--sync_replicas=False"], told, SCRIPT)
     chief, other = done["worker 0"].log, done["worker 1"].log
     for log in (chief, other):
-        assert log.count("The learning rate is multiplied by 0.1 from here on.") == 1
+        assert log.count("The learning rate is now 0.1 times that of the optimizer.") == 1
         assert log.count("Training stops early: number is on a plateau") == 1
     assert "[PlateauLREarlyStopping] step:" in chief
     assert "[PlateauLREarlyStopping] step:" not in other

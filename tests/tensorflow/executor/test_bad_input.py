@@ -105,6 +105,14 @@ def test_optimizer_fn_that_returns_no_optimizer(value):
     assert holds(text, "optimizer_fn returned", repr(value), "tf.train.Optimizer")
 
 
+def test_learning_rate_of_another_graph():
+    with tf.Graph().as_default():
+        rate = tf.constant(0.1, name="outside")
+    inside = mox.get_optimizer_fn("sgd", rate)
+    text = error_of(ValueError, optimizer_fn=mox.get_optimizer_wrapper_fn("lars", inside))
+    assert holds(text, "outside:0", "make it inside optimizer_fn", "lambda: ...")
+
+
 @pytest.mark.parametrize("value", [0, -1, 2.5, "32", True, float("nan"), float("inf")])
 def test_wrong_batch_size(value):
     text = error_of(ValueError, batch_size=value, model_fn=forbidden_model)

@@ -385,7 +385,7 @@ def test_the_best_is_restored(tmp_path):
     assert result.global_step == 8
     assert tf.train.load_checkpoint(result.checkpoint_path).get_tensor("w") == -4.0
     assert (tmp_path / "best" / "model.ckpt-4.index").exists()
-    with pytest.raises(ValueError, match="restore_best=True needs mox.run"):
+    with pytest.raises(ValueError, match="EarlyStoppingHook keeps the best variables in log_dir"):
         run(hooks)
 
 
@@ -511,6 +511,29 @@ def test_what_cannot_be_evaluated():
             batch_size=2,
             max_number_of_steps=1,
         )
+
+
+def test_what_was_probably_not_meant(caplog):
+    run(log_hook(1000, period=5), steps=10)
+    assert caplog.text.count("samples_in_eval is 1000, and the data of input_fn in inter_mode has 10 samples") == 1
+
+    def other(mode, **kwargs):
+        return tf.data.Dataset.from_tensor_slices(tf.zeros([3, 2])).make_one_shot_iterator().get_next()
+
+    def model_fn(inputs, mode, **kwargs):
+        w = tf.reduce_sum(tf.get_variable("w", [inputs[0].shape.rank]))
+        arguments = ({"w": w}, 8, 16)
+        early = mox.EarlyStoppingHook(*arguments[:1], "w", *arguments[1:])
+        hooks = [early if mode == mox.ModeKeys.TRAIN else mox.LogEvaluationMetricHook(*arguments, input_fn=other)]
+        return mox.ModelSpec(loss=tf.square(w), log_info={"w": w}, hooks=hooks)
+
+    settings = {"optimizer_fn": sgd(), "run_mode": "TRAIN", "inter_mode": "EVAL", "max_number_of_steps": 2}
+    with pytest.raises(
+        ValueError, match=r"LogEvaluationMetricHook\(input_fn=other\): the model cannot be built on its"
+    ):
+        mox.run(input_fn=two_sets, model_fn=model_fn, batch_size=4, **settings)
+    assert "model_fn returned EarlyStoppingHook in mode TRAIN only" in caplog.text
+    assert "LogEvaluationMetricHook(batch_size=8): a training step takes 4 samples" in caplog.text
 
 
 def test_inter_mode_without_hooks(caplog):

@@ -113,6 +113,7 @@ WRONG = [
     (lambda: mox.ThroughputHook(0), "ThroughputHook(every_n_steps=0): expected an integer from 1"),
     (lambda: mox.GradientNormHook(2.5), "GradientNormHook(every_n_steps=2.5): expected an integer from 1"),
     (lambda: mox.GradientNormHook(log=1), "GradientNormHook(log=1): expected True or False"),
+    (lambda: mox.RunEndHook(lambda: 1), "expected a function of one argument"),
     (lambda: mox.NanGuardHook(action="retry"), "NanGuardHook(action='retry'): expected 'stop' or 'restore'"),
     (lambda: mox.NanGuardHook(factor=0), "NanGuardHook(factor=0): expected a number above 0"),
     (lambda: mox.NanGuardHook(max_restores=0), "NanGuardHook(max_restores=0): expected an integer from 1"),
@@ -260,7 +261,7 @@ def test_two_best_in_one_place(tmp_path):
 
     with pytest.raises(ValueError, match=r"BestCheckpointHook\(directory='best'\): another hook"):
         train(hooks, tmp_path, inter_mode="EVAL")
-    with pytest.raises(ValueError, match=r"needs mox.run\(log_dir"):
+    with pytest.raises(ValueError, match="BestCheckpointHook keeps the best variables in log_dir"):
         train(lambda batch, w: [best({"x": w}, "x")], inter_mode="EVAL")
 
 
@@ -312,14 +313,17 @@ def test_back_to_the_last_checkpoint(tmp_path, caplog):
         **dict.fromkeys(range(4), 1.0), **dict.fromkeys(range(4, 8), 0.5), 8: 0.25, 9: 0.25,
     }  # fmt: skip
     said = [record.getMessage() for record in caplog.records if "goes back" in record.getMessage()]
-    assert "Step 7" in said[0]
-    assert "(1 of 3), with the learning rate times 0.5" in said[0]
-    assert "(2 of 3), with the learning rate times 0.25" in said[1]
+    assert "Step 7" in said[0] and "lower the learning rate" not in said[0]
+    assert "model.ckpt-4 (1 of 3)" in said[0]
+    assert "model.ckpt-8 (2 of 3)" in said[1]
+    assert "NanGuardHook went back 2 times: the learning rate is now 0.25 times that of the optimizer." in caplog.text
     # The run that goes on knows both.
     state = json.loads((tmp_path / "model.ckpt-10.moxing.json").read_text())["hooks"]
     assert state == {"NanGuardHook": {"restores": 2}}
+    caplog.clear()
     train(hooks, tmp_path, steps=12, save_summary_steps=1)
     assert saved(tmp_path, 12) == -7.0
+    assert "the learning rate is now 0.25 times" in caplog.text
 
 
 @pytest.mark.parametrize("update", ["parameter_server", "replicated"])
@@ -346,10 +350,15 @@ def test_variables_that_are_not_finite_go_back(tmp_path):
     assert saved(tmp_path / "b", 10) == -10.0
 
 
-def test_not_for_ever(tmp_path):
+def test_not_for_ever(tmp_path, caplog):
     hooks = lambda batch, w: [mox.NanGuardHook(action="restore", max_restores=2)]  # noqa: E731
     with pytest.raises(NotFiniteError, match="the loss is NaN or infinite"):
         train(hooks, tmp_path, loss=lambda batch, w: w + np.inf)
+    assert caplog.text.count("goes back to") == 2
+    # No checkpoint came after them, and the next run knows of them all the same.
+    with pytest.raises(NotFiniteError, match="the loss is NaN or infinite"):
+        train(hooks, tmp_path, loss=lambda batch, w: w + np.inf)
+    assert caplog.text.count("goes back to") == 2
     with pytest.raises(ValueError, match=r"action='restore'\) needs mox.run\(log_dir"):
         train(hooks)
     twice = lambda batch, w: [mox.NanGuardHook(), mox.NanGuardHook()]  # noqa: E731
@@ -483,8 +492,11 @@ def test_a_trace_is_written_when_the_run_ends_in_it(tmp_path):
 
 
 def test_where_a_trace_cannot_be(tmp_path, caplog):
-    with pytest.raises(ValueError, match="ProfilerHook needs"):
-        train(lambda batch, w: [mox.ProfilerHook()])
+    train(lambda batch, w: [mox.ProfilerHook(20, directory=str(tmp_path / "late")), mox.ProfilerHook()])
+    assert "ProfilerHook has no place for its trace" in caplog.text
+    assert "ProfilerHook(start_step=20): the run ended at step 10 before." in caplog.text
+    train(lambda batch, w: [mox.ThroughputHook(), mox.GradientNormHook()], steps=2)
+    assert "ThroughputHook does nothing" in caplog.text and "GradientNormHook does nothing" in caplog.text
     train(lambda batch, w: [], tmp_path, steps=5)
     train(lambda batch, w: [mox.ProfilerHook(3)], tmp_path)
     assert any("begins at step 5, nothing is recorded" in line for line in caplog.messages)
@@ -500,6 +512,14 @@ def test_the_end_is_told(tmp_path):
     assert (end.reason, end.global_step, end.error) == ("end", 10, None)
     assert end.result is result
     assert end.log_info == {"w": -9.0}
+
+
+def test_a_run_without_a_step_has_no_values(tmp_path):
+    ends = []
+    hooks = lambda batch, w: [mox.RunEndHook(ends.append)]  # noqa: E731
+    assert train(hooks, tmp_path, steps=3).log_info == {"w": -2.0}
+    result = train(hooks, tmp_path, steps=3)
+    assert (result.global_step, result.log_info, ends[1].log_info) == (3, {}, {})
 
 
 def test_an_error_is_told():

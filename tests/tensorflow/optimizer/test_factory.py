@@ -239,6 +239,8 @@ def test_scope():
         (lambda: get_optimizer_fn("sgd", 0.1, "/")(), ValueError, r"scope='/'"),
         (lambda: get_optimizer_fn("adamw", 0.1, weight_decay=-1)(), ValueError, r"AdamW\(weight_decay=-1\)"),
         (lambda: get_optimizer_fn("lamb", 0.1, beta1=1.0)(), ValueError, r"LAMB\(beta1=1.0\): expected.*below 1"),
+        (lambda: get_optimizer_fn("sgd", "0.1"), TypeError, r"learning_rate='0.1'\): expected a number"),
+        (lambda: get_optimizer_fn("adamw", 0.1, exclude=["("])(), ValueError, r"exclude=\['\('\]\): expected regular"),
         (lambda: get_optimizer_fn("lamb", 0.1, exclude="bias")(), ValueError, r"exclude='bias'\): expected a list"),
     ],
 )

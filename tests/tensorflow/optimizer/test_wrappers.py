@@ -264,6 +264,7 @@ def test_an_optimizer_with_its_own_way_to_compute_gradients_keeps_it():
         (lambda: wrapped("lars", 0.1), TypeError, r"\('lars', 0.1\): expected an optimizer, or a function"),
         (lambda: wrapped("lars", lambda: 0.1)(), TypeError, r"the function returned 0.1: expected a tf.train.Optim"),
         (lambda: wrapped("lars", radio=1.0), TypeError, r"'radio'; the wrapper takes ratio, weight_decay"),
+        (lambda: wrapped("ema", wrapped("lars", wrapped("ema")))(), ValueError, "ema is inside already"),
         (lambda: wrapped("batch_gradients"), TypeError, "num_batches"),
         (lambda: wrapped("batch_gradients", num_batches=0)(), ValueError, r"num_batches=0\): expected an integer fr"),
         (lambda: wrapped("batch_gradients", num_batches=2, sync_on_apply=1)(), ValueError, r"sync_on_apply=1\)"),

@@ -177,6 +177,14 @@ class Keeper:
         self.last = prefix
         return prefix
 
+    def remember(self, key: str, state: Mapping[str, Any]) -> None:
+        """Adds what a hook must know later to what the newest checkpoint says of hooks."""
+        path = f"{self.last}{POSITION_SUFFIX}"
+        if os.path.exists(path):
+            content = json.loads(file.read(path))
+            content["hooks"] = {**content.get("hooks", {}), key: dict(state)}
+            file.write(path, json.dumps(content))
+
     def restore(self, session: tf.Session) -> None:
         """Loads the newest checkpoint."""
         self._saver.restore(session, self.last)

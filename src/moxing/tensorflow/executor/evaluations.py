@@ -55,8 +55,9 @@ def evaluations(
     evaluating = [by_place[place] for place in sorted(by_place)]
     if not evaluating:
         return actions
-    if config.log_dir is None and job.role.is_chief and any(hook.keeps_best for hook in evaluating):
-        raise ValueError("restore_best=True needs mox.run(log_dir=...): the best variables are kept there.")
+    keeping = [type(hook).__name__ for hook in evaluating if hook.keeps_best]
+    if keeping and config.log_dir is None and job.role.is_chief:
+        raise ValueError(f"{keeping[0]} keeps the best variables in log_dir: give mox.run(log_dir=...).")
     check_directories(evaluating)
 
     def changed() -> None:

@@ -75,12 +75,20 @@ def build_inters(config: RunConfig, step: Step, seed: int) -> list[Inter]:
             "mox.LogEvaluationMetricHook.",
             config.inter_mode.value,
         )
+    _warn_of_hooks(config, step, first)
     # By identity: two functions may be equal in everything but the data that they close over.
     sets = {id(hook.input_fn): hook.input_fn for hook in first.hooks.values() if hook.input_fn is not None}
     places = {key: [place for place, hook in first.hooks.items() if id(hook.input_fn) == key] for key in sets}
     inters = [_serving(first, [place for place, hook in first.hooks.items() if hook.input_fn is None])]
     for number, (key, input_fn) in enumerate(sets.items(), 1):
-        inter = _build(replace(config, input_fn=input_fn), config.inter_mode, step, seed, f"{scope}_{number}")
+        try:
+            inter = _build(replace(config, input_fn=input_fn), config.inter_mode, step, seed, f"{scope}_{number}")
+        except ValueError as error:
+            kind = type(first.hooks[places[key][0]]).__name__
+            raise ValueError(
+                f"{kind}(input_fn={getattr(input_fn, '__name__', input_fn)}): the model cannot be built on its data, "
+                f"which must be like those of mox.run's input_fn. {error}"
+            ) from error
         if set(inter.hooks) != set(first.hooks):
             raise ValueError(
                 f"model_fn returned {len(inter.hooks)} hooks that evaluate for the data of one of them, and "
@@ -88,6 +96,30 @@ def build_inters(config: RunConfig, step: Step, seed: int) -> list[Inter]:
             )
         inters.append(replace(_serving(inter, places[key]), others=[]))
     return inters
+
+
+def _warn_of_hooks(config: RunConfig, step: Step, inter: Inter) -> None:
+    """Tells of what hooks were probably not meant to do."""
+    evaluating = [type(hook).__name__ for hook in step.model.hooks if isinstance(hook, EvaluationHook)]
+    there = [type(hook).__name__ for hook in inter.hooks.values()]
+    if missing := [name for name in evaluating if name not in there]:
+        tf.logging.warning(
+            "model_fn returned %s in mode TRAIN only: hooks that evaluate are those of mode %s.",
+            missing[0],
+            config.inter_mode,
+        )
+    strategy = step.strategy
+    taken = (config.batch_size or 0) * strategy.towers * (strategy.workers if strategy.in_step else 1)
+    for hook in inter.hooks.values():
+        if taken and hook.batch_size != taken:
+            tf.logging.warning(
+                "%s(batch_size=%d): a training step takes %d samples (batch_size times the towers, and the workers "
+                "that go in step); the evaluation comes every %d steps all the same.",
+                type(hook).__name__,
+                hook.batch_size,
+                taken,
+                hook.period,
+            )
 
 
 def _serving(inter: Inter, places: Sequence[int]) -> Inter:
@@ -180,6 +212,7 @@ class Evaluator:
         self._inter, self._session, self._stop, self._everyones = inter, session, stop, everyones
         self._seconds_per_step: float | None = None
         self._count = 0
+        self._warned = False
 
     def run(self, samples: int | None) -> dict[int, dict[str, float]] | None:
         """By place of the hook the means of its metrics over `samples` samples, None for all; None after a signal."""
@@ -195,6 +228,13 @@ class Evaluator:
             self._stop.number = self._stop.number or signal.SIGTERM
             return None
         total = sum(part["samples"] for part in parts)
+        if samples is not None and total < samples and not self._warned:
+            self._warned = True
+            tf.logging.warning(
+                "samples_in_eval is %d, and the data of input_fn in inter_mode has %d samples: all are taken.",
+                samples,
+                total,
+            )
         if not total:
             raise ValueError("input_fn gave no data at all in inter_mode: its data set ended before the first batch.")
         with_data = [part for part in parts if part["samples"]]

@@ -71,14 +71,13 @@ class Ledger:
     def decode(self, read: Mapping[str, np.ndarray]) -> LedgerValues:
         """The meaning of what was read."""
         samples, steps = (int(count) for count in read["counts"])
+        sums = read.get("sums", np.zeros(0)).tolist()
         return LedgerValues(
             samples=samples,
             steps=steps,
-            last=dict(zip(self._names, read.get("last", np.zeros(0)).tolist(), strict=True)),
-            means={
-                name: total / samples if samples else 0.0
-                for name, total in zip(self._names, read.get("sums", np.zeros(0)).tolist(), strict=False)
-            },
+            # Zeros of a run without a step would look like results.
+            last=dict(zip(self._names, read.get("last", np.zeros(0)).tolist(), strict=True)) if steps else {},
+            means={name: total / samples for name, total in zip(self._names, sums, strict=False)} if samples else {},
         )
 
 

@@ -171,7 +171,10 @@ def _missing_message(source: checkpoint.Source, missing: Sequence[tf.Variable], 
     names = ", ".join(saved_name(variable) for variable in missing[:8])
     more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
     if training:
-        remedy = "The model differs from the one that was trained there: give another log_dir, or --restart."
+        remedy = (
+            "The model or the optimizer differs from the one that was trained there: give another log_dir (with this "
+            "one as checkpoint_path to begin with its variables), or --restart."
+        )
     else:
         remedy = "The model differs from the one that was trained; --checkpoint_exclude_patterns leaves variables out."
     return f"The checkpoint {source.prefix} lacks variables of the model: {names}{more}. {remedy}"

@@ -17,7 +17,7 @@ from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.action import Action
 from moxing.tensorflow.executor.hooks.gradient_norm import GradientNormAction
 from moxing.tensorflow.executor.hooks.nan_guard import NanGuardAction
-from moxing.tensorflow.executor.hooks.save import NotFiniteError, SaveAction, last_good
+from moxing.tensorflow.executor.hooks.save import NotFiniteError, SaveAction
 from moxing.tensorflow.executor.hooks.summaries import SummaryAction
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
 from moxing.tensorflow.executor.job import Job
@@ -183,13 +183,13 @@ class Runner:
         return max(1, min(steps, int(SECONDS_PER_CALL / self._seconds_per_step)))
 
     def _check(self, before: Progress, progress: Progress) -> None:
-        kept = last_good(self._saves.last_checkpoint if self._saves else None)
+        kept = self._saves.last_checkpoint if self._saves else None
         if progress.guard and self._guard is not None:
             named = self._guard.names[progress.guard - 1]
-            raise NotFiniteError(f"Step {self._done(progress) - 1}: {named} is NaN or infinite. {kept}")
+            raise NotFiniteError(f"Step {self._done(progress) - 1}: {named} is NaN or infinite.", kept)
         if not progress.finite:
             values = ", ".join(f"{name} {value}" for name, value in progress.ledger.last.items())
-            raise NotFiniteError(f"Step {self._done(progress) - 1}: the loss is NaN or infinite ({values}). {kept}")
+            raise NotFiniteError(f"Step {self._done(progress) - 1}: the loss is NaN or infinite ({values}).", kept)
         if progress.ended and progress.ledger.steps == 0 and self._fresh_data:
             raise ValueError("input_fn gave no data at all: its data set ended before the first batch.")
         stepped = progress.ledger.steps > before.ledger.steps

@@ -65,6 +65,11 @@ def get_optimizer_fn(
     """
     key = _key(name)
     optimizer_class = _OPTIMIZERS[key]
+    if isinstance(learning_rate, str):
+        raise TypeError(
+            f"get_optimizer_fn({key.value!r}, learning_rate={learning_rate!r}): expected a number, a tensor or a "
+            "function that makes one; a strategy is for learning_rate_scheduler.piecewise_lr."
+        )
     if key is OptimizerKeys.MOMENTUM and not args:
         kwargs.setdefault("momentum", 0.9)
     try:

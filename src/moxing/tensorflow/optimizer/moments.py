@@ -56,7 +56,10 @@ class MomentsOptimizer(tf.train.Optimizer):
         self._rate = learning_rate
         self._beta1, self._beta2, self._epsilon = float(beta1), float(beta2), float(epsilon)
         self._weight_decay = float(weight_decay)
-        self._exclude = [re.compile(pattern) for pattern in exclude or ()]
+        try:
+            self._exclude = [re.compile(pattern) for pattern in exclude or ()]
+        except (re.error, TypeError) as error:
+            raise ValueError(f"{name}(exclude={exclude!r}): expected regular expressions: {error}.") from None
 
     def _decays(self, variable: tf.Variable) -> bool:
         return self._weight_decay > 0 and not self._excluded(variable)

@@ -75,6 +75,21 @@ def _scale(optimizer: Any, factor: tf.Variable) -> bool:
     return any(_scale(wrapped, factor) for wrapped in inner if wrapped is not None)
 
 
+def rate_given(optimizer: Any) -> Any:
+    """What an optimizer, or the one that it wraps, was given as learning rate; None where it is not known.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     rate_given(tf.train.AdamOptimizer(0.5))
+      0.5
+    """
+    for attribute in _RATES:
+        if getattr(optimizer, attribute, None) is not None:
+            return getattr(optimizer, attribute)
+    inner = [getattr(optimizer, attribute, None) for attribute in _INNER]
+    return next((rate for wrapped in inner if wrapped is not None and (rate := rate_given(wrapped)) is not None), None)
+
+
 def rate_of(optimizer: Any) -> tf.Tensor | None:
     """The learning rate of an optimizer whose gradients were applied; None where it is not known.
 

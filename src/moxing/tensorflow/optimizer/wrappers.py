@@ -29,6 +29,9 @@ WRAPPERS: dict[str, Callable[..., OptimizerWrapper]] = {
     "lookahead": LookaheadOptimizer,
 }
 
+#: Those of which two would mean nothing.
+_ONCE = (DgcOptimizer, EmaOptimizer, LarsOptimizer)
+
 
 def get_optimizer_wrapper_fn(name: str, opt: Any, **kwargs: Any) -> Callable[[], OptimizerWrapper]:
     """A function that builds an optimizer around another one. Wrappers can be wrapped again.
@@ -76,6 +79,8 @@ def get_optimizer_wrapper_fn(name: str, opt: Any, **kwargs: Any) -> Callable[[],
                 "tf.train.Optimizer."
             )
         warn_of_sync_replicas()
+        if wrapper in _ONCE and any(isinstance(each, wrapper) for each in chain(inner)):
+            raise ValueError(f"get_optimizer_wrapper_fn({key!r}, ...): {key} is inside already; once is enough.")
         made = wrapper(inner, **kwargs)
         check_order(made)
         return made

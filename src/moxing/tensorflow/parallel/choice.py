@@ -51,7 +51,10 @@ def choose_strategy(
         return _in_cluster(update, devices, role, run, ring)
     # The chief of a cluster evaluates alone, with the flags of the training.
     if training and update is not None and update.startswith(("distributed_", "collective")):
-        raise FlagError(f"--variable_update={update} is for a cluster: give --worker_hosts, or leave it out.")
+        raise FlagError(
+            f"--variable_update={update} is for a cluster: give --worker_hosts, or start it with `moxing run --workers "
+            "N`, or leave it out."
+        )
     if len(devices) == 1 or not training or update == "parameter_server":
         return Local(devices)
     if update in _ONE_MACHINE:
@@ -81,7 +84,7 @@ def _in_cluster(update: str | None, devices: list[str], role: Role, run: int, ri
 def _elastic(update: str | None, devices: list[str], role: Role, run: int) -> Strategy:
     words = "get_optimizer_wrapper_fn('easgd', ...)"
     if not role.ps:
-        raise FlagError(f"{words} needs {NEEDS}: give --ps_hosts.")
+        raise FlagError(f"{words} needs {NEEDS}: give --ps_hosts, or `moxing run --workers N --ps 1`.")
     if FLAGS.get("sync_replicas"):
         raise FlagError(f"{words} needs {NEEDS}: give --sync_replicas=False; workers that go in step are all equal.")
     if update not in (None, "parameter_server"):

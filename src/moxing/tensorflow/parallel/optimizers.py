@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.optimizer.rate_factor import rate_given
 from moxing.tensorflow.parallel.gradients import GradientPairs, clipped, flat
 from moxing.tensorflow.parallel.loss_scale import LossScale
 
@@ -22,6 +23,12 @@ def made(function: Callable[..., Any]) -> Any:
     optimizer = function()
     methods = ("compute_gradients", "apply_gradients")
     if all(callable(getattr(optimizer, method, None)) for method in methods):
+        rate = rate_given(optimizer)
+        if isinstance(rate, tf.Tensor) and rate.graph is not tf.get_default_graph():
+            raise ValueError(
+                f"The learning rate of optimizer_fn, {rate.name}, was made outside of it, in another graph than that "
+                "of the run: make it inside optimizer_fn, or give learning_rate=lambda: ..., a function that makes it."
+            )
         return optimizer
     raise TypeError(f"optimizer_fn returned {optimizer!r}: expected a tf.train.Optimizer ({' and '.join(methods)}).")
 

@@ -203,7 +203,7 @@ class RunControl:
                 "TRAIN too."
             )
         self._session.run(self._scale, {self._new_factor: factor})
-        tf.logging.info("The learning rate is multiplied by %g from here on.", factor)
+        tf.logging.info("The learning rate is now %g times that of the optimizer.", factor)
         self._announce({"factor": factor})
 
     def keep_best(self, directory: str = BEST, most: int = 1) -> None:

@@ -66,7 +66,8 @@ class EvaluationHook(ChecksArguments, AggregativeSessionRunHook):
         if not isinstance(monitor_info, Mapping) or not monitor_info:
             raise ValueError(self._wrong("monitor_info", monitor_info, "a dict of scalar tensors by name"))
         self.monitor_info = {str(name): self._scalar(name, value) for name, value in monitor_info.items()}
-        self._count("batch_size", batch_size)
+        #: Samples that a training step takes, as the user says.
+        self.batch_size = self._count("batch_size", batch_size)
         self._count("samples_in_train", samples_in_train)
         if samples_in_eval is not None:
             self._count("samples_in_eval", samples_in_eval)

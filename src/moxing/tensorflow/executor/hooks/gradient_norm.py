@@ -37,6 +37,8 @@ class GradientNormHook(RunHook):
         return {TAG: global_norm(gradients)} if any(gradients) and (written or self._log) else {}
 
     def action(self, run: RunParts) -> GradientNormAction | None:
+        if run.events is None and not self._log:
+            self._warn_of_no_place(run)
         return GradientNormAction(self._every, run.events, self._log) if TAG in run.step.probes else None
 
 

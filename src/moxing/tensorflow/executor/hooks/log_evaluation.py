@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
 
 
@@ -27,3 +30,18 @@ class LogEvaluationMetricHook(EvaluationHook):
       >>> hook.period
       32
     """
+
+    def __init__(
+        self,
+        monitor_info: Mapping[str, Any],
+        batch_size: int,
+        samples_in_train: int,
+        samples_in_eval: int | None = None,
+        evaluate_every_n_epochs: float = 1,
+        prefix: str = "[VALIDATION METRICS]",
+        input_fn: Callable[..., Any] | None = None,
+    ) -> None:
+        # Of its own: Python's words about a missing argument name the class.
+        super().__init__(
+            monitor_info, batch_size, samples_in_train, samples_in_eval, evaluate_every_n_epochs, prefix, input_fn
+        )

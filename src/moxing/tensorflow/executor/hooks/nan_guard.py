@@ -10,6 +10,7 @@ import tensorflow.compat.v1 as tf
 from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.executor.hooks.action import NEVER
 from moxing.tensorflow.executor.hooks.run_hook import RunHook, RunParts
+from moxing.tensorflow.executor.hooks.save import NotFiniteError
 from moxing.tensorflow.executor.loop import Progress
 
 _ACTIONS = ("stop", "restore")
@@ -124,7 +125,7 @@ class NanGuardAction:
         """What a later run must know."""
         return {"restores": self._restores}
 
-    def restore(self, error: Exception) -> bool:
+    def restore(self, error: NotFiniteError) -> bool:
         """Goes back; False where the run is to end with the error."""
         keeper = self._run.keeper
         if not self._most or keeper is None or keeper.last is None:
@@ -134,12 +135,10 @@ class NanGuardAction:
             return False
         self._restores += 1
         tf.logging.warning(
-            "%s NanGuardHook goes back to it (%d of %d), with the learning rate times %g.",
-            error,
-            self._restores,
-            self._most,
-            self._factor**self._restores,
+            "%s NanGuardHook goes back to %s (%d of %d).", error.what, keeper.last, self._restores, self._most
         )
+        # At once: a run that ends before its next checkpoint has gone back all the same.
+        keeper.remember(self.key, self.state())
         keeper.restore(self._run.session)
         self._run.session.run(self._ready)
         self._scale()
@@ -147,4 +146,10 @@ class NanGuardAction:
 
     def _scale(self) -> None:
         if self._assign is not None:
+            if self._restores:
+                tf.logging.info(
+                    "NanGuardHook went back %d times: the learning rate is now %g times that of the optimizer.",
+                    self._restores,
+                    self._factor**self._restores,
+                )
             self._run.session.run(self._assign, {self._product: self._factor**self._restores})

@@ -42,8 +42,8 @@ class ProfilerHook(RunHook):
         directory = self._directory or run.config.log_dir
         if directory is None:
             if run.step.strategy.is_chief:
-                raise ValueError(
-                    "ProfilerHook needs a place for its trace: give it directory=..., or mox.run log_dir=...."
+                tf.logging.warning(
+                    "ProfilerHook has no place for its trace: give it directory=..., or mox.run log_dir=...."
                 )
             return None
         if run.done > self._start:
@@ -100,3 +100,5 @@ class ProfilerAction:
 
     def finish(self, done: int, progress: Progress) -> None:
         self.stop()
+        if not self._was_on:
+            tf.logging.warning("ProfilerHook(start_step=%d): the run ended at step %d before.", self._first, done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,24 @@ class RunEnd:
     result: RunResult | None = None
 
 
+def takes(function: Callable[..., Any], count: int) -> bool:
+    """Whether a function can be called with so many arguments, as far as it tells.
+
+    Example:
+      >>> takes(lambda end: end, 1), takes(lambda: 1, 1), takes(print, 1)
+      (True, False, True)
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return True
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        return False
+    return True
+
+
 class RunEndHook(RunHook):
     """Calls a function once when the run ends: well, by a signal, or by an error. It works in every mode.
 
@@ -48,7 +67,7 @@ class RunEndHook(RunHook):
 
     def __init__(self, callback: Callable[[RunEnd], Any]) -> None:
         super().__init__()
-        if not callable(callback):
+        if not callable(callback) or not takes(callback, 1):
             raise TypeError(self._wrong("callback", callback, "a function of one argument"))
         self._callback = callback
         self._seen: LastSeen | None = None

@@ -89,3 +89,7 @@ class RunHook(ChecksArguments, AggregativeSessionRunHook):
           error: what was raised.
           result: what `mox.run` returns.
         """
+
+    def _warn_of_no_place(self, run: RunParts) -> None:
+        if run.step.strategy.is_chief:
+            tf.logging.warning("%s does nothing: give mox.run log_dir=..., or the hook log=True.", type(self).__name__)

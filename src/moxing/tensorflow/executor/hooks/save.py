@@ -15,7 +15,16 @@ from moxing.tensorflow.executor.loop import Progress
 
 
 class NotFiniteError(RuntimeError):
-    """A loss or a variable is NaN or infinite: training has diverged."""
+    """A loss or a variable is NaN or infinite: training has diverged.
+
+    Args:
+      what: what is not finite, a sentence.
+      checkpoint: the last one that is good.
+    """
+
+    def __init__(self, what: str, checkpoint: str | None = None) -> None:
+        super().__init__(f"{what} {last_good(checkpoint)}")
+        self.what = what
 
 
 class SaveAction:
@@ -74,10 +83,8 @@ class SaveAction:
         finite = self._session.run(self._finite)
         if not np.all(finite):
             names = [variable.op.name for variable, good in zip(self._variables, finite, strict=True) if not good]
-            raise NotFiniteError(
-                f"Step {done - 1}: variables became NaN or infinite: {', '.join(names[:8])}. "
-                + last_good(self._keeper.last)
-            )
+            what = f"Step {done - 1}: variables became NaN or infinite: {', '.join(names[:8])}."
+            raise NotFiniteError(what, self._keeper.last)
         # A run that saw the end of the data starts over next time.
         elements, samples = (0, []) if progress.ended else self._inputs.place_after(progress.ledger.steps)
         self._keeper.save(self._session, progress.global_step, elements, samples)
@@ -89,7 +96,8 @@ def last_good(prefix: str | None) -> str:
 
     Example:
       >>> last_good('log/model.ckpt-10')
-      'The last good checkpoint is log/model.ckpt-10; lower the learning rate or clip gradients, and run again.'
+      'The last good checkpoint is log/model.ckpt-10; look for NaN in the data, lower the learning rate or clip \
+gradients, and run again.'
     """
     kept = f"The last good checkpoint is {prefix}" if prefix else "No checkpoint was written"
-    return f"{kept}; lower the learning rate or clip gradients, and run again."
+    return f"{kept}; look for NaN in the data, lower the learning rate or clip gradients, and run again."

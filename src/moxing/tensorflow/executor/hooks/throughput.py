@@ -30,7 +30,10 @@ class ThroughputHook(RunHook):
         self._every, self._log = self._count("every_n_steps", every_n_steps), self._flag("log", log)
 
     def action(self, run: RunParts) -> ThroughputAction | None:
-        return ThroughputAction(self._every, run.events, self._log) if run.events is not None or self._log else None
+        if run.events is None and not self._log:
+            self._warn_of_no_place(run)
+            return None
+        return ThroughputAction(self._every, run.events, self._log)
 
 
 class ThroughputAction:

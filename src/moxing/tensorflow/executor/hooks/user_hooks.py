@@ -210,7 +210,8 @@ def _check(hook: tf.train.SessionRunHook, inter: bool) -> None:
     hook.support_sync_workers()
     if hook.run_inter_mode() and not inter:
         raise ValueError(
-            f"The hook {type(hook).__name__} wants the inter_mode graph, and mox.run was given no inter_mode."
+            f"The hook {type(hook).__name__} wants the inter_mode graph, and mox.run was given no inter_mode: give "
+            "mox.run(inter_mode=mox.ModeKeys.EVAL)."
         )
 
 
