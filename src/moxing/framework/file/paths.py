@@ -48,8 +48,8 @@ def local_path(url: Url, argument: str) -> str:
         return _check_collapsed(path, argument)
     if scheme != "file":
         raise UnsupportedSchemeError(
-            f"{argument}={path!r}: object stores and other remote systems are not available in this version, "
-            f"there is no backend for {scheme}://. Only local paths and file:// work; copy the data to a local path."
+            f"{argument}={path!r}: object stores and other remote systems cannot be used here, only local paths and "
+            "file://. Copy the data to a local path first: mox.file.copy_parallel does."
         )
     rest = path[len("file://") :]
     rest = rest.removeprefix("localhost")
@@ -62,7 +62,7 @@ def _check_collapsed(path: str, argument: str) -> str:
     if path.lower().startswith(_COLLAPSED):
         raise UnsupportedSchemeError(
             f"{argument}={path!r}: a url has two slashes after the scheme. pathlib.Path removes one of them: "
-            "pass urls as str. Only local paths and file:// work in this version."
+            "pass urls as str."
         )
     return path
 

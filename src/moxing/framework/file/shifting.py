@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from moxing.framework.file import file_object, listing, operations, transfer
+from moxing.framework.file.entries import FileStatistics
 from moxing.framework.file.paths import get_scheme
 
 #: Python looks functions up in these sets to learn what they can do, so the stand-ins have to be in them as well.
@@ -52,7 +53,7 @@ def _isfile(path: str) -> bool:
     return operations.exists(path) and not operations.is_directory(path)
 
 
-def _stat(path: str, *, follow_symlinks: bool = True) -> operations.FileStatistics:
+def _stat(path: str, *, follow_symlinks: bool = True) -> FileStatistics:
     return operations.stat(path)
 
 

@@ -1,0 +1,151 @@
+"""Objects that are too large for one request: uploaded or copied in parts, several at a time."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from moxing.framework.file.errors import MoxFileRespException
+from moxing.framework.file.responses import StoreResponse, parse_error
+from moxing.framework.file.s3_http import Body
+from moxing.framework.file.s3_xml import find_text, make_complete_body
+
+if TYPE_CHECKING:
+    from moxing.framework.file.s3_client import Client, ObjectInfo
+
+#: What is smaller goes in one request.
+PART_SIZE = 8 << 20
+_MOST_PARTS = 10_000
+_COPY_PART_SIZE = 512 << 20
+_AT_ONCE = 4
+
+
+def part_size_for(size: int, smallest: int = PART_SIZE) -> int:
+    """The size of the parts of an object: the usual one, unless that made more parts than a store takes.
+
+    Example:
+      >>> part_size_for(1 << 30), part_size_for(1 << 40)
+      (8388608, 109951163)
+    """
+    return max(smallest, -(-size // _MOST_PARTS))
+
+
+class MultipartUpload:
+    """An upload in parts. The object appears with `complete` and not before; `abort` leaves nothing.
+
+    `write_part_from` returns when there is room for one more part; the requests are made by threads.
+    """
+
+    def __init__(self, client: Client, bucket: str, key: str, at_once: int = _AT_ONCE) -> None:
+        self._client, self._bucket, self._key = client, bucket, key
+        answer = client.send("POST", bucket, key, query={"uploads": ""})
+        self._id = find_text(bytes(answer.body), "UploadId") or ""
+        if not self._id:
+            raise self._broken("the store did not name the upload")
+        self._at_once = at_once
+        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="mox-part")
+        self._parts: list[Future[str]] = []
+
+    def write_part_from(self, read: Callable[[], Body]) -> None:
+        """Uploads the next part, whose content the thread gets itself."""
+        self.submit(lambda number: self._put(number, read()))
+
+    def send_all(self, parts: Iterable[Callable[[], Body]]) -> None:
+        """Uploads all parts and completes; after a failure nothing is left of it."""
+        try:
+            for part in parts:
+                self.write_part_from(part)
+        except BaseException:
+            self.abort()
+            raise
+        self.complete()
+
+    def copy_part(self, source: str, start: int, end: int, etag: str) -> None:
+        """Takes the next part from another object of the store."""
+        self.submit(lambda number: self._copy(number, source, start, end, etag))
+
+    def submit(self, make_part: Callable[[int], str]) -> None:
+        """Has a thread make the next part; it is told the number of the part and returns its ETag."""
+        running = [future for future in self._parts if not future.done()]
+        if len(running) >= self._at_once:
+            wait(running, return_when=FIRST_COMPLETED)
+        for future in self._parts:
+            # The first failure ends the upload while the rest of the content is still to come.
+            if future.done() and future.exception() is not None:
+                future.result()
+        number = len(self._parts) + 1
+        try:
+            self._parts.append(self._pool.submit(make_part, number))
+        except RuntimeError:
+            # The process is about to end and starts no threads any more; a file may still be open.
+            done: Future[str] = Future()
+            done.set_result(make_part(number))
+            self._parts.append(done)
+
+    def _put(self, number: int, body: Body) -> str:
+        answer = self._client.send("PUT", self._bucket, self._key, query=self._part(number), body=body)
+        return answer.headers.get("etag", "")
+
+    def _copy(self, number: int, source: str, start: int, end: int, etag: str) -> str:
+        headers = {
+            "x-amz-copy-source": source,
+            "x-amz-copy-source-range": f"bytes={start}-{end - 1}",
+            "x-amz-copy-source-if-match": etag,
+        }
+        answer = self._client.send("PUT", self._bucket, self._key, query=self._part(number), headers=headers)
+        return find_text(bytes(answer.body), "ETag") or answer.headers.get("etag", "")
+
+    def _part(self, number: int) -> dict[str, str]:
+        return {"partNumber": str(number), "uploadId": self._id}
+
+    def complete(self) -> None:
+        """Makes the object of all parts."""
+        try:
+            etags = [future.result() for future in self._parts]
+            body = make_complete_body(etags)
+            answer = self._client.send(
+                "POST", self._bucket, self._key, query={"uploadId": self._id}, body=body, accept=(404,)
+            )
+            # A store may answer 200 at once and tell of a failure in the body. And 404 for an upload that is not there
+            # is the answer to a repetition, if the first answer was lost.
+            if find_text(bytes(answer.body), "Code") and not self._is_there(etags, answer.status):
+                raise self._broken("the parts were not put together", bytes(answer.body), answer.status)
+        except BaseException:
+            self.abort()
+            raise
+        self._pool.shutdown()
+
+    def _is_there(self, etags: list[str], status: int) -> bool:
+        info = self._client.head(self._bucket, self._key) if status == 404 else None
+        return info is not None and info.etag.strip('"').endswith(f"-{len(etags)}")
+
+    def abort(self) -> None:
+        """Gives up: the parts are removed from the store."""
+        self._pool.shutdown(cancel_futures=True)
+        with suppress(OSError):
+            self._client.send("DELETE", self._bucket, self._key, query={"uploadId": self._id}, accept=(404,))
+
+    def _broken(self, message: str, body: bytes = b"", status: int = 200) -> MoxFileRespException:
+        response = parse_error(status, {}, body) if body else StoreResponse(status, "InvalidAnswer", message)
+        url = self._client.url(self._bucket, self._key)
+        return MoxFileRespException(response, errno.EIO, f"upload: {message}: {response}", url)
+
+
+def copy_in_parts(
+    client: Client, source: tuple[str, str], info: ObjectInfo, bucket: str, key: str, size: int = _COPY_PART_SIZE
+) -> None:
+    """Copies a large object inside the store."""
+    from moxing.framework.file.s3_client import copy_source
+
+    size = part_size_for(info.size, size)
+    upload = MultipartUpload(client, bucket, key)
+    try:
+        for start in range(0, info.size, size):
+            upload.copy_part(copy_source(*source), start, min(start + size, info.size), info.etag)
+    except BaseException:
+        upload.abort()
+        raise
+    upload.complete()
