@@ -25,8 +25,6 @@ ACCESS_KEY = "test-access-key"
 SECRET_KEY = "test-secret-key-that-must-never-be-shown"
 _PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
 _START_SECONDS = 120
-#: Python complains about a process that nobody refers to while it runs.
-_started: list[subprocess.Popen] = []
 
 
 class Store(NamedTuple):
@@ -58,12 +56,12 @@ def join_store(folder: Path):
         own.touch()
         if not _is_alive(_keeper(folder)):
             (folder / "state.json").unlink(missing_ok=True)
-            with open(folder / "keeper.log", "ab") as log:
-                keeper = subprocess.Popen(
-                    [sys.executable, __file__, str(folder)], stdin=subprocess.DEVNULL, stdout=log, stderr=log
-                )
-            (folder / "keeper").write_text(str(keeper.pid))
-            _started.append(keeper)
+            # Not a Popen, which complains when its process outlives it: another test process may still need the store.
+            command = [sys.executable, __file__, str(folder)]
+            log = (os.POSIX_SPAWN_OPEN, 1, str(folder / "keeper.log"), os.O_WRONLY | os.O_CREAT, 0o600)
+            actions = [log, (os.POSIX_SPAWN_DUP2, 1, 2)]
+            keeper = os.posix_spawn(sys.executable, command, os.environ, file_actions=actions)
+            (folder / "keeper").write_text(str(keeper))
         state = _wait_for_state(folder)
     try:
         yield Store(state["port"])
@@ -88,8 +86,6 @@ def _wait_for_state(folder: Path) -> dict:
 def _wait_for_end(keeper: int | None) -> None:
     while keeper and _is_alive(keeper):
         time.sleep(0.05)
-    for process in _started:
-        process.wait()
 
 
 @contextlib.contextmanager

@@ -6,11 +6,15 @@ import errno
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from moxing.framework.file.errors import MoxFileReadException, MoxFileRespException
+from moxing.framework.file.errors import MoxFileNotExistsException, MoxFileReadException, MoxFileRespException
 
 #: Codes that mean "not now"; every 5xx and 429 does, too.
 _PASSING_CODES = (
     "SlowDown",
+    # The content was damaged on its way.
+    "BadDigest",
+    "XAmzContentSHA256Mismatch",
+    "IncompleteBody",
     "RequestTimeout",
     "InternalError",
     "ServiceUnavailable",
@@ -116,6 +120,8 @@ def failure(
         return MoxFileRespException(response, errno.EACCES, text, url)
     if not response.status:
         text += f" from {where}"
+    if response.status == 404:
+        return MoxFileNotExistsException(errno.ENOENT, text, url)
     if attempts > 1:
         text += f", after {attempts} attempts"
     if method == "GET" and response.may_pass:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from moxing.framework.file.access import Access
@@ -25,6 +25,7 @@ from moxing.framework.file.s3_signing import quote_key
 from moxing.framework.file.s3_xml import (
     ListedObject,
     ListPage,
+    find_text,
     make_delete_body,
     parse_delete_errors,
     parse_http_date,
@@ -60,8 +61,8 @@ class Client(Requester):
 
     def head(self, bucket: str, key: str) -> ObjectInfo | None:
         """Size, time and ETag of an object; None where there is none."""
-        answer = self.send("HEAD", bucket, key, accept=(404,))
-        return None if answer.status == 404 else _info(answer.headers, int(answer.headers.get("content-length", 0)))
+        answer = self.send("HEAD", bucket, key, accept=(404,), check=lambda found: "content-length" in found.headers)
+        return None if answer.status == 404 else _info(answer.headers, int(answer.headers["content-length"]))
 
     def has_bucket(self, bucket: str) -> bool:
         """Whether there is such a bucket."""
@@ -101,7 +102,7 @@ class Client(Requester):
                     if raw.status == 200 and request.headers and (start or content):
                         # The store does not know ranges, or has another version: all from the beginning.
                         content.clear()
-                    self.read_body(raw, "GET", content)
+                    self.read_body(raw, content)
                     if raw.status == 200 and (start or end is not None):
                         content = content[start:end]
                     expected = max(0, (info.size if end is None else min(end, info.size)) - start)
@@ -110,7 +111,7 @@ class Client(Requester):
                     content.clear()
                     response = StoreResponse(0, "Damaged", "the content has not the size or MD5 of the object")
                 else:
-                    answer = Answer(raw.status, lower(raw.headers), self.read_body(raw, "GET"))
+                    answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
                     if answer.status == 404:
                         return None
                     if answer.status == 416:
@@ -138,7 +139,7 @@ class Client(Requester):
 
     def put(self, bucket: str, key: str, body: Body) -> None:
         """Stores an object in one request; the store compares its checksum."""
-        self.send("PUT", bucket, key, body=body)
+        self.send("PUT", bucket, key, body=body, check=lambda answer: "etag" in answer.headers)
 
     def create_bucket(self, bucket: str) -> None:
         """Makes a bucket; one that is there and ours is no error."""
@@ -150,15 +151,20 @@ class Client(Requester):
         query = {"list-type": "2", "encoding-type": "url", "max-keys": str(limit), "prefix": prefix}
         if delimiter:
             query["delimiter"] = delimiter
-        while True:
-            answer = self.send("GET", bucket, query=query, accept=(404,))
-            if answer.status == 404:
-                return
+        pages: list[ListPage] = []
+
+        def parse(answer: Answer) -> bool:
             page = parse_list(bytes(answer.body))
-            yield page
-            if not page.next_query:
+            if page is not None:
+                pages.append(page)
+            return page is not None
+
+        while self.send("GET", bucket, query=query, accept=(404,), check=parse).status != 404:
+            yield pages[-1]
+            following = pages.pop().next_query
+            if not following:
                 return
-            query.update(page.next_query)
+            query.update(following)
 
     def list_objects(self, bucket: str, prefix: str) -> Iterator[ListedObject]:
         """All objects whose keys begin with `prefix`."""
@@ -194,8 +200,19 @@ class Client(Requester):
             copy_in_parts(self, source, info, bucket, key)
             return True
         headers = {"x-amz-copy-source": copy_source(*source)}
-        answer = self.send("PUT", bucket, key, headers=headers, accept=(404,))
+        # A store may answer 200 at once and tell of a failure in the body.
+        answer = self.send("PUT", bucket, key, headers=headers, accept=(404,), check=has_element("ETag"))
         return answer.status != 404
+
+
+def has_element(name: str) -> Callable[[Answer], bool]:
+    """Whether an answer has this element in it.
+
+    Example:
+      >>> has_element('ETag')(Answer(200, {}, b'<Error><Code>InternalError</Code></Error>'))
+      False
+    """
+    return lambda answer: bool(find_text(bytes(answer.body), name))
 
 
 def copy_source(bucket: str, key: str) -> str:

@@ -6,7 +6,9 @@ import hashlib
 import random
 import threading
 import time
+import zlib
 from base64 import b64encode
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,7 @@ from moxing.framework.file.s3_signing import EMPTY_HASH, UNSIGNED, Signer, quote
 
 Body = bytes | bytearray | memoryview
 
+CRC_HEADER = "x-amz-checksum-crc32"
 _LONGEST_WAIT = 20.0
 #: Slower than this for longer than the time limit, and a connection counts as hanging.
 _SLOWEST_RATE = 1024
@@ -85,6 +88,7 @@ class Requester:
         headers: dict[str, str] | None = None,
         body: Body = b"",
         accept: tuple[int, ...] = (),
+        check: Callable[[Answer], bool] | None = None,
     ) -> Answer:
         """Sends until there is an answer that is no passing failure, or too many failures.
 
@@ -96,6 +100,7 @@ class Requester:
           headers: Further headers, names in lower case.
           body: The content.
           accept: Statuses beside 2xx that the caller understands.
+          check: Whether an answer with 2xx is whole; one that was cut off or damaged is asked for again.
 
         Raises:
           MoxFileRespException: The store refused, or failed too often.
@@ -107,15 +112,18 @@ class Requester:
             attempt += 1
             try:
                 raw = self.open(request)
-                answer = Answer(raw.status, lower(raw.headers), self.read_body(raw, method))
+                answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
             except TRANSPORT_ERRORS as error:
                 response, wait = transport_failure(error), None
             else:
-                if answer.status < 300 or answer.status in accept:
+                if answer.status in accept or (answer.status < 300 and (check is None or check(answer))):
                     return answer
-                response = parse_error(answer.status, answer.headers, bytes(answer.body))
-                if self.change_region(bucket, answer):
-                    continue
+                if answer.status < 300:
+                    response = StoreResponse(0, "InvalidAnswer", "the answer was cut off or damaged")
+                else:
+                    response = parse_error(answer.status, answer.headers, bytes(answer.body))
+                    if self.change_region(bucket, answer):
+                        continue
                 wait = answer.headers.get("retry-after")
             self.pause_or_fail(response, request, attempt, wait)
 
@@ -151,24 +159,30 @@ class Requester:
         """What the signature says about the content. The store compares it, so nothing damaged is ever stored."""
         if not len(request.body):
             return EMPTY_HASH
+        has_checksum = "content-md5" in headers or CRC_HEADER in headers
         if not self.access.endpoint.secure and self.access.credentials.ak is not None:
+            if not has_checksum:
+                # Stores of one's own, which speak plain http, often do not compare the hash.
+                headers[CRC_HEADER] = content_crc32(request.body)
             return hashlib.sha256(request.body).hexdigest()
         # Inside TLS nobody can change the content, so the cheaper check for accidents is enough.
-        if "content-md5" not in headers:
+        if not has_checksum:
             headers["content-md5"] = content_md5(request.body)
         return UNSIGNED
 
-    def read_body(self, raw: urllib3.BaseHTTPResponse, method: str, into: bytearray | None = None) -> bytes | bytearray:
-        """Reads the content of an answer. What was read before a failure is in `into`."""
+    def read_body(self, raw: urllib3.BaseHTTPResponse, into: bytearray | None = None) -> bytes | bytearray:
+        """Reads the content of an answer. What was read before a failure is in `into`.
+
+        An answer without content is read, too: only then the connection is free for the next request.
+        """
         content = bytearray() if into is None else into
+        started, before = time.monotonic(), len(content)
         try:
-            if method != "HEAD":
-                started, before = time.monotonic(), len(content)
-                while chunk := raw.read1(_CHUNK):
-                    content += chunk
-                    elapsed = time.monotonic() - started
-                    if elapsed > self.access.timeout and len(content) - before < elapsed * _SLOWEST_RATE:
-                        raise TimeoutError(f"less than {_SLOWEST_RATE} bytes a second")
+            while chunk := raw.read1(_CHUNK):
+                content += chunk
+                elapsed = time.monotonic() - started
+                if elapsed > self.access.timeout and len(content) - before < elapsed * _SLOWEST_RATE:
+                    raise TimeoutError(f"less than {_SLOWEST_RATE} bytes a second")
         except BaseException:
             # What is left in it would be taken for the next answer.
             raw.close()
@@ -244,6 +258,16 @@ def content_md5(body: Body) -> str:
       '1B2M2Y8AsgTpgAmY7PhCfg=='
     """
     return b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode()
+
+
+def content_crc32(body: Body) -> str:
+    """The value of the header x-amz-checksum-crc32, which takes a fifth of the time of an MD5.
+
+    Example:
+      >>> content_crc32(b'hello')
+      'NhCmhg=='
+    """
+    return b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()
 
 
 def lower(headers: Any) -> dict[str, str]:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from moxing.framework.file.errors import MoxFileRespException
 from moxing.framework.file.responses import StoreResponse, parse_error
-from moxing.framework.file.s3_http import Body
-from moxing.framework.file.s3_xml import find_text, make_complete_body
+from moxing.framework.file.s3_client import ObjectInfo, copy_source, has_element
+from moxing.framework.file.s3_http import CRC_HEADER, Body, content_crc32, content_md5
+from moxing.framework.file.s3_xml import Part, find_text, make_complete_body
 
 if TYPE_CHECKING:
-    from moxing.framework.file.s3_client import Client, ObjectInfo
+    from moxing.framework.file.s3_client import Client
 
 #: What is smaller goes in one request.
 PART_SIZE = 8 << 20
@@ -39,15 +40,16 @@ class MultipartUpload:
     `write_part_from` returns when there is room for one more part; the requests are made by threads.
     """
 
-    def __init__(self, client: Client, bucket: str, key: str, at_once: int = _AT_ONCE) -> None:
+    def __init__(self, client: Client, bucket: str, key: str, at_once: int = _AT_ONCE, checksums: bool = True) -> None:
         self._client, self._bucket, self._key = client, bucket, key
-        answer = client.send("POST", bucket, key, query={"uploads": ""})
+        headers = {"x-amz-checksum-algorithm": "CRC32"} if checksums else {}
+        answer = client.send("POST", bucket, key, query={"uploads": ""}, headers=headers, check=has_element("UploadId"))
         self._id = find_text(bytes(answer.body), "UploadId") or ""
-        if not self._id:
-            raise self._broken("the store did not name the upload")
+        # A store that does not say so does not compare it: its parts get an MD5, which every store compares.
+        self._has_crc = answer.headers.get("x-amz-checksum-algorithm", "").upper() == "CRC32"
         self._at_once = at_once
         self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="mox-part")
-        self._parts: list[Future[str]] = []
+        self._parts: list[Future[Part]] = []
 
     def write_part_from(self, read: Callable[[], Body]) -> None:
         """Uploads the next part, whose content the thread gets itself."""
@@ -67,8 +69,8 @@ class MultipartUpload:
         """Takes the next part from another object of the store."""
         self.submit(lambda number: self._copy(number, source, start, end, etag))
 
-    def submit(self, make_part: Callable[[int], str]) -> None:
-        """Has a thread make the next part; it is told the number of the part and returns its ETag."""
+    def submit(self, make_part: Callable[[int], Part]) -> None:
+        """Has a thread make the next part, of which it is told the number."""
         running = [future for future in self._parts if not future.done()]
         if len(running) >= self._at_once:
             wait(running, return_when=FIRST_COMPLETED)
@@ -81,22 +83,29 @@ class MultipartUpload:
             self._parts.append(self._pool.submit(make_part, number))
         except RuntimeError:
             # The process is about to end and starts no threads any more; a file may still be open.
-            done: Future[str] = Future()
+            done: Future[Part] = Future()
             done.set_result(make_part(number))
             self._parts.append(done)
 
-    def _put(self, number: int, body: Body) -> str:
-        answer = self._client.send("PUT", self._bucket, self._key, query=self._part(number), body=body)
-        return answer.headers.get("etag", "")
+    def _put(self, number: int, body: Body) -> Part:
+        crc = content_crc32(body) if self._has_crc else ""
+        headers = {CRC_HEADER: crc} if crc else {"content-md5": content_md5(body)}
+        query = self._part(number)
+        answer = self._client.send(
+            "PUT", self._bucket, self._key, query, headers, body, check=lambda found: "etag" in found.headers
+        )
+        return Part(answer.headers["etag"], crc)
 
-    def _copy(self, number: int, source: str, start: int, end: int, etag: str) -> str:
+    def _copy(self, number: int, source: str, start: int, end: int, etag: str) -> Part:
         headers = {
             "x-amz-copy-source": source,
             "x-amz-copy-source-range": f"bytes={start}-{end - 1}",
             "x-amz-copy-source-if-match": etag,
         }
-        answer = self._client.send("PUT", self._bucket, self._key, query=self._part(number), headers=headers)
-        return find_text(bytes(answer.body), "ETag") or answer.headers.get("etag", "")
+        answer = self._client.send(
+            "PUT", self._bucket, self._key, self._part(number), headers, check=has_element("ETag")
+        )
+        return Part(find_text(bytes(answer.body), "ETag") or "")
 
     def _part(self, number: int) -> dict[str, str]:
         return {"partNumber": str(number), "uploadId": self._id}
@@ -104,23 +113,23 @@ class MultipartUpload:
     def complete(self) -> None:
         """Makes the object of all parts."""
         try:
-            etags = [future.result() for future in self._parts]
-            body = make_complete_body(etags)
+            parts = [future.result() for future in self._parts]
+            body = make_complete_body(parts)
             answer = self._client.send(
                 "POST", self._bucket, self._key, query={"uploadId": self._id}, body=body, accept=(404,)
             )
             # A store may answer 200 at once and tell of a failure in the body. And 404 for an upload that is not there
             # is the answer to a repetition, if the first answer was lost.
-            if find_text(bytes(answer.body), "Code") and not self._is_there(etags, answer.status):
+            if find_text(bytes(answer.body), "Code") and not self._is_there(parts, answer.status):
                 raise self._broken("the parts were not put together", bytes(answer.body), answer.status)
         except BaseException:
             self.abort()
             raise
         self._pool.shutdown()
 
-    def _is_there(self, etags: list[str], status: int) -> bool:
+    def _is_there(self, parts: list[Part], status: int) -> bool:
         info = self._client.head(self._bucket, self._key) if status == 404 else None
-        return info is not None and info.etag.strip('"').endswith(f"-{len(etags)}")
+        return info is not None and info.etag.strip('"').endswith(f"-{len(parts)}")
 
     def abort(self) -> None:
         """Gives up: the parts are removed from the store."""
@@ -138,10 +147,8 @@ def copy_in_parts(
     client: Client, source: tuple[str, str], info: ObjectInfo, bucket: str, key: str, size: int = _COPY_PART_SIZE
 ) -> None:
     """Copies a large object inside the store."""
-    from moxing.framework.file.s3_client import copy_source
-
     size = part_size_for(info.size, size)
-    upload = MultipartUpload(client, bucket, key)
+    upload = MultipartUpload(client, bucket, key, checksums=False)
     try:
         for start in range(0, info.size, size):
             upload.copy_part(copy_source(*source), start, min(start + size, info.size), info.etag)

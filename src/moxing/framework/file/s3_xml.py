@@ -29,8 +29,8 @@ class ListPage:
     next_query: dict[str, str]
 
 
-def parse_list(body: bytes) -> ListPage:
-    """A page of ListObjectsV2, or of the first version, which older stores answer with.
+def parse_list(body: bytes) -> ListPage | None:
+    """A page of ListObjectsV2, or of the first version, which older stores answer with; None for what is no listing.
 
     Example:
       >>> page = parse_list(b'<R><EncodingType>url</EncodingType><IsTruncated>true</IsTruncated>'
@@ -39,7 +39,10 @@ def parse_list(body: bytes) -> ListPage:
       >>> page.objects[0].key, page.next_query
       ('a b', {'continuation-token': 't'})
     """
-    root = ElementTree.fromstring(body)
+    try:
+        root = ElementTree.fromstring(body)
+    except ElementTree.ParseError:
+        return None
     texts, objects, prefixes = {}, [], []
     for item in root:
         tag = _tag(item)
@@ -108,18 +111,27 @@ def parse_delete_errors(body: bytes) -> list[str]:
     return [field.text or "" for item in errors for field in item if _tag(field) == "Key"]
 
 
-def make_complete_body(etags: list[str]) -> bytes:
+class Part(NamedTuple):
+    """A part of an upload that is in the store, with its checksum if the upload has checksums."""
+
+    etag: str
+    crc32: str = ""
+
+
+def make_complete_body(parts: list[Part]) -> bytes:
     """The body of the request that makes an object of its parts.
 
     Example:
-      >>> make_complete_body(['"x"'])[:44]
+      >>> make_complete_body([Part('"x"')])[:44]
       b'<CompleteMultipartUpload><Part><PartNumber>1'
     """
-    parts = "".join(
-        f"<Part><PartNumber>{number}</PartNumber><ETag>{escape(etag)}</ETag></Part>"
-        for number, etag in enumerate(etags, 1)
+    listed = "".join(
+        f"<Part><PartNumber>{number}</PartNumber><ETag>{escape(part.etag)}</ETag>"
+        + (f"<ChecksumCRC32>{part.crc32}</ChecksumCRC32>" if part.crc32 else "")
+        + "</Part>"
+        for number, part in enumerate(parts, 1)
     )
-    return f"<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>".encode()
+    return f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
 
 
 def find_text(body: bytes, name: str) -> str | None:
@@ -131,7 +143,11 @@ def find_text(body: bytes, name: str) -> str | None:
     """
     if not body.strip():
         return None
-    return next((item.text or "" for item in ElementTree.fromstring(body).iter() if _tag(item) == name), None)
+    try:
+        root = ElementTree.fromstring(body)
+    except ElementTree.ParseError:
+        return None
+    return next((item.text or "" for item in root.iter() if _tag(item) == name), None)
 
 
 def parse_iso_date(text: str) -> int:
