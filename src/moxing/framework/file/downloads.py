@@ -43,8 +43,8 @@ def download(
     Raises:
       MoxFileReadException: The content did not arrive; nothing has changed under the name `target`.
     """
-    is_small = known is None or known.length <= PART_SIZE
-    if is_small:
+    first = None
+    if known is None or known.length <= PART_SIZE:
         # Whether there is more is in the answer, so that most files take one request.
         found = client.get(bucket, key, 0, None if known is not None else PART_SIZE)
         if found is None:
@@ -53,18 +53,23 @@ def download(
         if len(content) == info.size:
             replace_file(target, _ARGUMENT, lambda stream: stream.write(content), durable=False)
             return True
+        first = content[:PART_SIZE]
     else:
         head = client.head(bucket, key)
         if head is None:
             return False
         info = head
-    _download_parts(client, bucket, key, target, info, at_once)
+    _download_parts(client, bucket, key, target, info, at_once, first)
     return True
 
 
-def _download_parts(client: Client, bucket: str, key: str, target: str, info: ObjectInfo, at_once: int) -> None:
+def _download_parts(
+    client: Client, bucket: str, key: str, target: str, info: ObjectInfo, at_once: int, first: bytearray | None
+) -> None:
     url = client.url(bucket, key)
     with _open_part_file(target, url, info) as part_file:
+        if first is not None:
+            part_file.put(0, first)
 
         def fetch(number: int) -> None:
             start = number * PART_SIZE

@@ -13,6 +13,7 @@ _PASSING_CODES = (
     "SlowDown",
     # The content was damaged on its way.
     "BadDigest",
+    "MalformedXML",
     "XAmzContentSHA256Mismatch",
     "IncompleteBody",
     "RequestTimeout",

@@ -161,8 +161,9 @@ class Requester:
             return EMPTY_HASH
         has_checksum = "content-md5" in headers or CRC_HEADER in headers
         if not self.access.endpoint.secure and self.access.credentials.ak is not None:
-            if not has_checksum:
-                # Stores of one's own, which speak plain http, often do not compare the hash.
+            if not has_checksum and request.method == "PUT":
+                # Stores of one's own, which speak plain http, often do not compare the hash. (Of other requests the
+                # header says something else.)
                 headers[CRC_HEADER] = content_crc32(request.body)
             return hashlib.sha256(request.body).hexdigest()
         # Inside TLS nobody can change the content, so the cheaper check for accidents is enough.

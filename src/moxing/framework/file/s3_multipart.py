@@ -143,11 +143,9 @@ class MultipartUpload:
         return MoxFileRespException(response, errno.EIO, f"upload: {message}: {response}", url)
 
 
-def copy_in_parts(
-    client: Client, source: tuple[str, str], info: ObjectInfo, bucket: str, key: str, size: int = _COPY_PART_SIZE
-) -> None:
+def copy_in_parts(client: Client, source: tuple[str, str], info: ObjectInfo, bucket: str, key: str) -> None:
     """Copies a large object inside the store."""
-    size = part_size_for(info.size, size)
+    size = part_size_for(info.size, _COPY_PART_SIZE)
     upload = MultipartUpload(client, bucket, key, checksums=False)
     try:
         for start in range(0, info.size, size):
