@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable
@@ -21,19 +22,21 @@ Match = Callable[[str, str], bool]
 
 
 class FaultProxy:
-    """Forwards requests to 127.0.0.1:`port` and breaks those that `fail` names.
+    """Forwards requests to 127.0.0.1:`port` and breaks those that `fail` names. With a context it speaks TLS.
 
     Attributes:
       requests: Method and target of every request so far.
+      headers: Its headers.
       sent: How many bytes of content were sent to clients.
       connections: How many connections clients made.
       rewrite: If set, gets target and body of every answer and returns the body to send.
     """
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, context: ssl.SSLContext | None = None) -> None:
         self.port = port
+        self._context = context
         self.requests: list[tuple[str, str]] = []
-        self.hosts: set[str] = set()
+        self.headers: list[dict[str, str]] = []
         self.sent = 0
         self.connections = 0
         self.rewrite: Callable[[str, bytes], bytes] | None = None
@@ -65,7 +68,9 @@ class FaultProxy:
     def __enter__(self) -> FaultProxy:
         self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.proxy = self
-        self.endpoint = f"http://127.0.0.1:{self._server.server_address[1]}"
+        if self._context is not None:
+            self._server.socket = self._context.wrap_socket(self._server.socket, server_side=True)
+        self.endpoint = f"http{'s' if self._context else ''}://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
         return self
 
@@ -107,7 +112,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _serve(self) -> None:
         proxy = self.server.proxy
-        proxy.hosts.add(self.headers.get("host", ""))
+        proxy.headers.append({name.lower(): value for name, value in self.headers.items()})
         fault = proxy.take_fault(self.command, self.path)
         length = int(self.headers.get("content-length") or 0)
         if fault == "reset_upload":

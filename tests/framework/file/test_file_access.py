@@ -3,9 +3,13 @@
 import inspect
 import logging
 import os
+import shutil
 import socket
+import ssl
+import subprocess
 import traceback
 
+import fault_proxy
 import pytest
 import store_server
 
@@ -235,3 +239,43 @@ def test_connections_are_kept_or_not(proxy, s3_folder):
             mox.file.read(f"{s3_folder}/a")
             mox.file.exists(f"{s3_folder}/none")
         assert (proxy.connections - before <= 1) is keep
+
+
+@pytest.fixture
+def tls_proxy(store, s3_folder, tmp_path):
+    """The store behind TLS, with a certificate that nobody vouches for."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl to make a certificate with")
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"),
+            *("-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with fault_proxy.FaultProxy(store.port, context) as running:
+        yield running
+
+
+def test_https(tls_proxy, s3_folder, tmp_path):
+    mox.file.set_auth(server=tls_proxy.endpoint, retry=2, retry_wait=0.01)
+    with pytest.raises(mox.file.MoxFileRespException, match="certificate.*ssl_verify"):
+        mox.file.write(f"{s3_folder}/a", "x")
+    assert tls_proxy.requests == []
+    mox.file.set_auth(ssl_verify=False)
+    mox.file.write(f"{s3_folder}/a", "x")
+    assert mox.file.read(f"{s3_folder}/a") == "x"
+    assert tls_proxy.headers[0]["x-amz-content-sha256"] == "UNSIGNED-PAYLOAD"
+    assert tls_proxy.headers[0]["content-md5"]
+    (tmp_path / "large").write_bytes(bytes(20 << 20))
+    tls_proxy.fail("damage_upload", 1)
+    mox.file.copy(tmp_path / "large", f"{s3_folder}/large")
+    tls_proxy.fail("truncate", 1)
+    mox.file.copy(f"{s3_folder}/large", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == bytes(20 << 20)
+    mox.file.remove(s3_folder, recursive=True)
+    assert not mox.file.exists(s3_folder)

@@ -260,7 +260,7 @@ def test_processes(s3_folder, tmp_path, monkeypatch, own_settings, store, use_qu
     mox.file.set_auth(keys["ACCESS_KEY_ID"], keys["SECRET_ACCESS_KEY"], keys["S3_ENDPOINT"])
     monkeypatch.setattr(running, "_FILES_PER_PROCESS", 20)
     monkeypatch.setattr(running, "_BATCH", 5)
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
     started = []
     original = subprocess.Popen.__init__
 
@@ -289,7 +289,7 @@ def test_processes(s3_folder, tmp_path, monkeypatch, own_settings, store, use_qu
 def test_an_error_in_a_process_is_raised_here(proxy, s3_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "_FILES_PER_PROCESS", 20)
     monkeypatch.setattr(running, "_BATCH", 5)
-    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
     for n in range(60):
         (tmp_path / f"{n}").write_text("x")
     mox.file.set_auth(retry=0)
@@ -311,3 +311,23 @@ def test_between_two_kinds_of_stores(s3_folder, tmp_path):
     mox.file.rename(tmp_path / "c" / "x", f"{s3_folder}/d")
     assert mox.file.read(f"{s3_folder}/d") == "x"
     assert not Path(tmp_path / "c" / "x").exists()
+
+
+def test_two_schemes_for_one_store(proxy, s3_folder):
+    """`s3://b/a` and `obs://b/a` may be one object: copied onto itself and then removed, it would be lost."""
+    other = s3_folder.replace("s3://", "OBS://")
+    mox.file.write(f"{s3_folder}/d/a", "kept")
+    mox.file.rename(f"{s3_folder}/d/a", f"{other}/d/a")
+    mox.file.rename(f"{s3_folder}/d", f"{other}/d/")
+    mox.file.copy(f"{s3_folder}/d/a", f"{other}/d/a")
+    assert mox.file.read(f"{other}/d/a") == "kept"
+    for target in (f"{other}/d", f"{other}/d/inner"):
+        with pytest.raises(ValueError, match="into itself"):
+            mox.file.copy_parallel(f"{s3_folder}/d", target)
+    with pytest.raises(OSError, match="into itself"):
+        mox.file.rename(f"{s3_folder}/d", f"{other}/d/inner")
+    proxy.requests.clear()
+    mox.file.copy(f"{s3_folder}/d/a", f"{other}/b")
+    # The content stayed in the store.
+    assert not any(method == "GET" and target.endswith("/d/a") for method, target in proxy.requests)
+    assert mox.file.read(f"{s3_folder}/b") == "kept"

@@ -31,6 +31,10 @@ class Backend(ABC):
     has_real_directories: bool
 
     @abstractmethod
+    def is_same_as(self, other: Backend) -> bool:
+        """Whether the same path there and here is the same file."""
+
+    @abstractmethod
     def stat(self, path: str) -> FileStatistics | None:
         """The file or directory."""
 
@@ -100,6 +104,11 @@ class Place(NamedTuple):
     backend: Backend
     path: str
     url: str
+
+    def is_inside(self, other: Place) -> bool:
+        """Whether it is `other` or lies in it. `s3://` and `obs://` may lead to one and the same store."""
+        inner, outer = f"{self.path.rstrip('/')}/", f"{other.path.rstrip('/')}/"
+        return inner.startswith(outer) and self.backend.is_same_as(other.backend)
 
     def child(self, relative: str) -> Place:
         """Something in this directory."""

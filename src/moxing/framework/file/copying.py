@@ -44,17 +44,13 @@ def copy_file(task: CopyTask) -> None:
     if target is None:
         known = None if task.version is None else RemoteEntry("", False, task.length, 0, task.version)
         found = source.backend.download(source.path, local_path(task.target, "dst_url"), known, task.at_once)
-    elif type(source.backend) is type(target.backend) and _scheme(source) == _scheme(target):
+    elif source.backend.is_same_as(target.backend):
         # The content never leaves the store.
         found = source.backend.copy(source.path, target.path)
     else:
         found = _copy_between(source, target, task.at_once)
     if not found:
         raise not_exists("src_url", task.source, "no such file")
-
-
-def _scheme(place: Place) -> str:
-    return place.url.partition("://")[0].lower()
 
 
 def _upload(path: str, target: Place, at_once: int) -> None:

@@ -73,6 +73,9 @@ class FsspecBackend(Backend):
     def __init__(self, scheme: str) -> None:
         self._scheme = scheme
 
+    def is_same_as(self, other: Backend) -> bool:
+        return isinstance(other, FsspecBackend) and self._scheme == other._scheme
+
     def _resolve(self, path: str) -> tuple[Any, str]:
         import fsspec
 

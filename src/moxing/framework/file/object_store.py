@@ -27,6 +27,11 @@ class ObjectStore(Backend):
     def __init__(self, scheme: str) -> None:
         self._scheme = scheme
 
+    def is_same_as(self, other: Backend) -> bool:
+        if not isinstance(other, ObjectStore):
+            return False
+        return self._scheme == other._scheme or self.client.access == other.client.access
+
     @property
     def client(self) -> Client:
         """The client with the settings of this moment."""

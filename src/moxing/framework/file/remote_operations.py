@@ -58,9 +58,14 @@ def rename(src_url: Url, dst_url: Url) -> None:
     if not exists(src):
         raise not_exists("src_url", src)
     is_tree = stat(src).is_directory
-    _check_target(src, dst, is_tree)
-    if src.rstrip("/") == dst.rstrip("/"):
-        return
+    source, target = find_place(src, "src_url"), find_place(dst, "dst_url")
+    if source is not None and target is not None and target.is_inside(source):
+        if source.is_inside(target):
+            return
+        if is_tree:
+            raise OSError(errno.EINVAL, f"dst_url: {src!r} cannot be moved into itself", dst)
+    if target is None:
+        _check_parent(dst)
     if is_tree:
         if is_directory(dst) and not _is_empty(dst):
             raise OSError(errno.ENOTEMPTY, "dst_url: the directory is not empty", dst)
@@ -72,13 +77,10 @@ def rename(src_url: Url, dst_url: Url) -> None:
     remove(src, recursive=is_tree)
 
 
-def _check_target(src: str, dst: str, is_tree: bool) -> None:
-    if is_tree and f"{dst.rstrip('/')}/".startswith(f"{src.rstrip('/')}/") and src.rstrip("/") != dst.rstrip("/"):
-        raise OSError(errno.EINVAL, f"dst_url: {src!r} cannot be moved into itself", dst)
-    if find_place(dst, "dst_url") is None:
-        parent = os.path.dirname(os.path.abspath(local_path(dst, "dst_url")))
-        if not os.path.isdir(parent):
-            raise not_exists("dst_url", dst, f"the directory {parent!r} does not exist, mox.file.make_dirs creates it")
+def _check_parent(dst: str) -> None:
+    parent = os.path.dirname(os.path.abspath(local_path(dst, "dst_url")))
+    if not os.path.isdir(parent):
+        raise not_exists("dst_url", dst, f"the directory {parent!r} does not exist, mox.file.make_dirs creates it")
 
 
 def _is_empty(url: str) -> bool:

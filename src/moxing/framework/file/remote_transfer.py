@@ -42,7 +42,7 @@ def copy_one(src_url: Url, dst_url: Url, at_once: int) -> None:
             raise is_a_directory("dst_url", path, "give the name of the copy")
     elif target.path.endswith("/") or "/" not in target.path or target.backend.is_directory(target.path):
         raise is_a_directory("dst_url", target.url, "give the name of the copy")
-    if src == dst:
+    if src == dst or (source and target and source.is_inside(target) and target.is_inside(source)):
         if source is not None and source.backend.stat(source.path) is None:
             raise not_exists("src_url", src)
         return
@@ -178,8 +178,7 @@ def _plan_upload(src: str, target: Place, entries: Iterable[RemoteEntry], source
 
 
 def _check_not_inside(source: Place, target: Place) -> None:
-    inner, outer = f"{target.url.rstrip('/')}/", f"{source.url.rstrip('/')}/"
-    if inner.startswith(outer):
+    if target.is_inside(source):
         raise ValueError(
             f"dst_url={target.url!r}: expected a directory outside src_url={source.url!r}, "
             "a directory cannot be copied into itself."

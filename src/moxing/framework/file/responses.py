@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from moxing.framework.file.errors import MoxFileNotExistsException, MoxFileReadException, MoxFileRespException
 
+BAD_CERTIFICATE = "BadCertificate"
 #: Codes that mean "not now"; every 5xx and 429 does, too.
 _PASSING_CODES = (
     "SlowDown",
@@ -61,6 +62,8 @@ class StoreResponse:
     @property
     def may_pass(self) -> bool:
         """Whether the same request may succeed in a while."""
+        if self.code == BAD_CERTIFICATE:
+            return False
         return self.status in (0, 408, 429) or self.status >= 500 or self.code in _PASSING_CODES
 
     def __str__(self) -> str:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from moxing.framework.file.copying import CopyTask, copy_file
 
-#: A process takes as long to start as so many small files take to copy.
-_FILES_PER_PROCESS = 250
+#: Fewer are copied in the time that a process takes to start.
+_FILES_PER_PROCESS = 500
 _BATCH = 32
 #: A file above this is copied in parts.
 _LARGE = 16 << 20
@@ -61,7 +61,9 @@ def _count_processes(files: int, options: CopyOptions) -> int:
 
     if not options.is_processing or not sys.executable:
         return 1
-    return min(int(file_io._NUMBER_OF_PROCESSES), os.cpu_count() or 1, files // _FILES_PER_PROCESS, options.threads)
+    # One process with its threads keeps about two processors busy, its own and that of the system's network.
+    processors = (os.cpu_count() or 1) // 2
+    return min(int(file_io._NUMBER_OF_PROCESSES), processors, files // _FILES_PER_PROCESS, options.threads)
 
 
 def run_in_threads(tasks: list[CopyTask], threads: int) -> None:

@@ -16,7 +16,7 @@ import urllib3
 
 from moxing.framework.file.access import Access
 from moxing.framework.file.endpoints import guess_region, uses_path_style
-from moxing.framework.file.responses import StoreResponse, failure, parse_error
+from moxing.framework.file.responses import BAD_CERTIFICATE, StoreResponse, failure, parse_error
 from moxing.framework.file.s3_signing import EMPTY_HASH, UNSIGNED, Signer, quote_key, quote_query
 
 Body = bytes | bytearray | memoryview
@@ -241,10 +241,9 @@ def transport_failure(error: BaseException) -> StoreResponse:
         code = "NoConnection"
     elif isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError):
         code = "Timeout"
-    elif isinstance(error, urllib3.exceptions.SSLError):
-        return StoreResponse(
-            495, "SSLError", "the certificate of the store is not accepted, see set_auth(ssl_verify=...)"
-        )
+    elif isinstance(error, urllib3.exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
+        advice = "the certificate of the store is not accepted, see set_auth(ssl_verify=...)"
+        return StoreResponse(0, BAD_CERTIFICATE, advice)
     else:
         code = "ConnectionError"
     # Only the kind of error: its text has the parameters of the request in it.
