@@ -13,6 +13,7 @@ from typing import Any
 
 ERROR = "<Error><Code>{}</Code><Message>asked for by a test</Message><RequestId>R-1</RequestId></Error>"
 #: Faults that answer in place of the store: status and code.
+REGION = "eu-elsewhere-1"
 ANSWERS = {"500": (500, "InternalError"), "503": (503, "SlowDown"), "429": (429, "Throttling")}
 #: Faults that happen on the way back: the store has done what it was asked to.
 ON_THE_WAY_BACK = ("reset_body", "truncate", "slow", "damage")
@@ -125,6 +126,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == "silent":
             proxy.wait(30)
             self._reset()
+        elif fault == "region":
+            content = ERROR.format("AuthorizationHeaderMalformed").encode()
+            self._answer(400, {"x-amz-bucket-region": REGION}, content, "")
         elif fault in ANSWERS:
             status, code = ANSWERS[fault]
             self._answer(status, {"x-amz-request-id": "R-1"}, ERROR.format(code).encode(), "")

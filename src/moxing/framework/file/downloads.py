@@ -46,7 +46,7 @@ def download(
     first = None
     if known is None or known.length <= PART_SIZE:
         # Whether there is more is in the answer, so that most files take one request.
-        found = client.get(bucket, key, 0, None if known is not None else PART_SIZE)
+        found = client.get(bucket, key, 0, PART_SIZE if known is None or known.length else None)
         if found is None:
             return False
         content, info = found

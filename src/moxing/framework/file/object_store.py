@@ -98,11 +98,10 @@ class ObjectStore(Backend):
     def make_directory(self, path: str) -> None:
         bucket, key = _split(path)
         client = self.client
-        if not key or not client.has_bucket(bucket):
-            if not client.has_bucket(bucket):
-                raise FileNotFoundError(errno.ENOENT, "there is no such bucket", f"{self._scheme}://{bucket}")
-            return
-        client.put(bucket, _prefix(key), b"")
+        if not client.has_bucket(bucket):
+            raise FileNotFoundError(errno.ENOENT, "there is no such bucket", f"{self._scheme}://{bucket}")
+        if key:
+            client.put(bucket, _prefix(key), b"")
 
     def remove_file(self, path: str) -> None:
         self.client.delete(*_split(path))

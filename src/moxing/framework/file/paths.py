@@ -36,6 +36,9 @@ def local_path(url: Url, argument: str) -> str:
       >>> local_path('file:///data/a b', 'url')
       '/data/a b'
     """
+    # What nearly every call is: a plain path.
+    if type(url) is str and url and "://" not in url and "\0" not in url:
+        return _check_collapsed(url, argument)
     if not isinstance(url, str | bytes | os.PathLike):
         raise TypeError(f"{argument}={url!r}: expected a path as str, bytes or os.PathLike.")
     path = os.fsdecode(url)

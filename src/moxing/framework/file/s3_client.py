@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from moxing.framework.file.access import Access
-from moxing.framework.file.errors import MoxFileReadException
+from moxing.framework.file.errors import MoxFileReadException, MoxFileRespException
 from moxing.framework.file.responses import StoreResponse, parse_error
 from moxing.framework.file.s3_http import (
     _FORGIVEN_AFTER,
@@ -164,6 +164,10 @@ class Client(Requester):
             following = pages.pop().next_query
             if not following:
                 return
+            if all(query.get(name) == value for name, value in following.items()):
+                # The same page again and again: better an end than none.
+                answer = StoreResponse(200, "InvalidAnswer", "the listing does not go on")
+                raise MoxFileRespException(answer, errno.EIO, f"GET: {answer}", self.url(bucket, prefix))
             query.update(following)
 
     def list_objects(self, bucket: str, prefix: str) -> Iterator[ListedObject]:
