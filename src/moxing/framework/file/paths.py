@@ -51,8 +51,8 @@ def local_path(url: Url, argument: str) -> str:
         return _check_collapsed(path, argument)
     if scheme != "file":
         raise UnsupportedSchemeError(
-            f"{argument}={path!r}: object stores and other remote systems cannot be used here, only local paths and "
-            "file://. Copy the data to a local path first: mox.file.copy_parallel does."
+            f"{argument}={path!r}: object stores and other remote systems are not available in this version for this "
+            "argument. Only local paths and file:// work; mox.file.copy_parallel copies the data to a local path."
         )
     rest = path[len("file://") :]
     rest = rest.removeprefix("localhost")
