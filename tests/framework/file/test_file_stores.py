@@ -1,6 +1,8 @@
 """Large files, many files, cut-off copies and unusual ways of writing, on a real store."""
 
+import contextlib
 import os
+import pty
 import subprocess
 import sys
 import zipfile
@@ -331,3 +333,27 @@ def test_two_schemes_for_one_store(proxy, s3_folder):
     # The content stayed in the store.
     assert not any(method == "GET" and target.endswith("/d/a") for method, target in proxy.requests)
     assert mox.file.read(f"{s3_folder}/b") == "kept"
+
+
+def test_a_bar_on_a_terminal(large, tmp_path):
+    """Both ways, one file and a directory; without a terminal there is none."""
+    code = (
+        "import moxing as mox, os\n"
+        f"mox.file.copy({large!r}, 'one')\n"
+        f"mox.file.copy_parallel({os.path.dirname(large)!r}, 'all')\n"
+        f"mox.file.copy_parallel('all', {os.path.dirname(large) + '-up'!r})\n"
+    )
+    command = [sys.executable, "-c", code]
+    quiet = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60)
+    assert (quiet.stdout, quiet.stderr) == (b"", b"")
+    owner, terminal = pty.openpty()
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=terminal, env={**os.environ, "TERM": "xterm"})
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(owner, 65536):
+            shown += chunk
+    os.close(owner)
+    assert child.wait() == 0
+    assert shown.count(b"Copying") >= 3
+    assert b"22.0" in shown

@@ -12,6 +12,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -19,6 +20,7 @@ from moxing.framework.file import errors
 from moxing.framework.file.access import Settings
 from moxing.framework.file.auth import get_settings, restore_settings
 from moxing.framework.file.copying import CopyTask, copy_file
+from moxing.framework.file.progress import advance
 from moxing.framework.file.responses import StoreResponse
 
 #: So many batches are with the process at a time: the next is there when one is done.
@@ -52,18 +54,18 @@ class CopyWorker:
 
     def feed(self, take: Callable[[], list[CopyTask] | None], failures: list[BaseException]) -> None:
         """Gives the process batches as long as there are any; what goes wrong is added to `failures`."""
-        waiting = 0
+        waiting: deque[int] = deque()
         try:
             while True:
-                while waiting < _OUTSTANDING and (batch := take()):
+                while len(waiting) < _OUTSTANDING and (batch := take()):
                     self._send(batch)
-                    waiting += 1
+                    waiting.append(sum(task.length for task in batch))
                 if not waiting:
                     return
                 line = self._process.stdout.readline() if self._process.stdout else b""
                 if not line:
                     raise OSError(f"a process that copied files ended with code {self._process.wait()}")
-                waiting -= 1
+                advance(waiting.popleft())
                 if (answer := json.loads(line)) is not None:
                     failures.append(_rebuild(answer))
         except BaseException as error:

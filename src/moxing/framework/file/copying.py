@@ -13,6 +13,7 @@ from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import not_exists
 from moxing.framework.file.file_object import open_stream
 from moxing.framework.file.paths import local_path
+from moxing.framework.file.progress import advance
 
 
 class CopyTask(NamedTuple):
@@ -47,6 +48,7 @@ def copy_file(task: CopyTask) -> None:
     elif source.backend.is_same_as(target.backend):
         # The content never leaves the store.
         found = source.backend.copy(source.path, target.path)
+        advance(task.length)
     else:
         found = _copy_between(source, target, task.at_once)
     if not found:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from moxing.framework.file.errors import MoxFileReadException
+from moxing.framework.file.progress import advance
 from moxing.framework.file.replacing import replace_file
 from moxing.framework.file.responses import StoreResponse
 
@@ -52,6 +53,7 @@ def download(
         content, info = found
         if len(content) == info.size:
             replace_file(target, _ARGUMENT, lambda stream: stream.write(content), durable=False)
+            advance(info.size)
             return True
         first = content[:PART_SIZE]
     else:
@@ -70,6 +72,9 @@ def _download_parts(
     with _open_part_file(target, url, info) as part_file:
         if first is not None:
             part_file.put(0, first)
+        missing = part_file.missing()
+        # What an earlier attempt got is there already.
+        advance(info.size - sum(min(PART_SIZE, info.size - number * PART_SIZE) for number in missing))
 
         def fetch(number: int) -> None:
             start = number * PART_SIZE
@@ -77,9 +82,10 @@ def _download_parts(
             if found is None:
                 raise _stale(url, "the object was removed while it was read")
             part_file.put(number, found[0])
+            advance(len(found[0]))
 
         with ThreadPoolExecutor(at_once, thread_name_prefix="mox-part") as pool:
-            futures = [pool.submit(fetch, number) for number in part_file.missing()]
+            futures = [pool.submit(fetch, number) for number in missing]
             try:
                 for future in futures:
                     future.result()

@@ -6,11 +6,12 @@ import errno
 import io
 import os
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 
 from moxing.framework.file.auth import get_client
 from moxing.framework.file.backends import Backend
 from moxing.framework.file.entries import FileStatistics, RemoteEntry, make_statistics
+from moxing.framework.file.progress import advance
 from moxing.framework.file.remote_writing import LocalCopy, ObjectWriter
 from moxing.framework.file.s3_client import Client
 from moxing.framework.file.s3_multipart import PART_SIZE, MultipartUpload, part_size_for
@@ -32,9 +33,9 @@ class ObjectStore(Backend):
             return False
         return self._scheme == other._scheme or self.client.access == other.client.access
 
-    @property
+    @cached_property
     def client(self) -> Client:
-        """The client with the settings of this moment."""
+        """The client with the settings of the moment when it is first needed: an operation has one from end to end."""
         return get_client(self._scheme)
 
     def stat(self, path: str) -> FileStatistics | None:
@@ -119,6 +120,7 @@ class ObjectStore(Backend):
         client, size = self.client, os.fstat(descriptor).st_size
         if size <= _SINGLE_PUT:
             client.put(bucket, key, read_exactly(descriptor, 0, size))
+            advance(size)
             return
         step = part_size_for(size)
         # Read by the threads that send: only what is under way is in memory.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import MoxFileNameDuplicateException, is_a_directory, not_exists
 from moxing.framework.file.listing import TreeEntry, iterate_tree
 from moxing.framework.file.paths import Url, local_path
+from moxing.framework.file.progress import transfer_bar
 from moxing.framework.file.remote_file import missing_file
 from moxing.framework.file.running import run_tasks
 from moxing.framework.file.target_tree import TargetTree
@@ -54,11 +56,20 @@ def copy_one(src_url: Url, dst_url: Url, at_once: int) -> None:
                 raise not_exists("src_url", src)
             os.makedirs(directory, exist_ok=True)
     try:
-        copy_file(CopyTask(src, dst, at_once=at_once))
+        with transfer_bar(_size_for_bar(src, source)):
+            copy_file(CopyTask(src, dst, at_once=at_once))
     except FileNotFoundError:
         if source is not None:
             raise _not_a_file(source) from None
         raise
+
+
+def _size_for_bar(src: str, source: Place | None) -> int:
+    """The size, if there is somebody to show a bar to: asking a store takes a request."""
+    if not sys.stderr.isatty():
+        return 0
+    found = os.path.getsize(local_path(src, "src_url")) if source is None else source.backend.stat(source.path)
+    return found if isinstance(found, int) else 0 if found is None else found.length
 
 
 def _not_a_file(place: Place) -> OSError:

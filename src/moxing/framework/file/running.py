@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from moxing.framework.file.copying import CopyTask, copy_file
+from moxing.framework.file.progress import transfer_bar
 
 #: Fewer are copied in the time that a process takes to start.
 _FILES_PER_PROCESS = 500
@@ -38,10 +39,11 @@ def run_tasks(tasks: list[CopyTask], options: CopyOptions) -> None:
     tasks = _share_out(tasks, options.threads)
     count = _count_processes(len(tasks), options)
     batches = deque(tasks[start : start + _BATCH] for start in range(0, len(tasks), _BATCH))
-    if count <= 1:
-        run_in_threads(tasks, options.threads)
-    else:
-        _run_in_processes(batches, count, options)
+    with transfer_bar(sum(task.length for task in tasks)):
+        if count <= 1:
+            run_in_threads(tasks, options.threads)
+        else:
+            _run_in_processes(batches, count, options)
 
 
 def _share_out(tasks: list[CopyTask], threads: int) -> list[CopyTask]:

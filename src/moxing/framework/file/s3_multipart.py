@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from moxing.framework.file.errors import MoxFileRespException
+from moxing.framework.file.progress import advance
 from moxing.framework.file.responses import StoreResponse, parse_error
 from moxing.framework.file.s3_client import ObjectInfo, copy_source, has_element
 from moxing.framework.file.s3_http import CRC_HEADER, Body, content_crc32, content_md5
@@ -94,6 +95,7 @@ class MultipartUpload:
         answer = self._client.send(
             "PUT", self._bucket, self._key, query, headers, body, check=lambda found: "etag" in found.headers
         )
+        advance(len(body))
         return Part(answer.headers["etag"], crc)
 
     def _copy(self, number: int, source: str, start: int, end: int, etag: str) -> Part:
