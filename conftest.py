@@ -17,7 +17,8 @@ from moxing.tf1 import environment  # noqa: E402
 environment.import_tensorflow()
 
 ROOT = Path(__file__).resolve().parent
-sys.path.insert(0, str(ROOT / "tests"))
+# Behind all others: directories in it are called as packages are.
+sys.path.append(str(ROOT / "tests"))
 REAL_DATA = ROOT.parent / "shared" / "data"
 
 

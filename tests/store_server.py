@@ -150,7 +150,8 @@ def _start_weed(folder: Path) -> tuple[subprocess.Popen, int]:
         "master.telemetry": "false",
         "volume.max": 200,
         "master.volumeSizeLimitMB": 64,
-        "volume.preStopSeconds": 0, "s3.autoCreateBucket": "false",
+        "volume.preStopSeconds": 0,
+        "s3.autoCreateBucket": "false",
     }
     command = [str(find_weed()), "server", *(f"-{name}={value}" for name, value in options.items())]
     with open(folder / "weed.log", "ab") as log:

@@ -164,3 +164,26 @@ def test_many_threads_share_a_client(s3_folder):
         thread.join()
     assert not wrong
     assert time.monotonic() - started < 30
+
+
+def test_a_body_that_is_slow_but_complete(proxy, s3_folder):
+    """The time limit strikes with the last byte: asked for the rest, the store would say that there is none."""
+    mox.file.write(f"{s3_folder}/a", "abcd")
+    mox.file.set_auth(client_timeout=0.35)
+    proxy.fail("slow", 1)
+    assert mox.file.read(f"{s3_folder}/a") == "abcd"
+
+
+def test_an_object_that_is_replaced_between_two_attempts(proxy, s3_folder, monkeypatch):
+    url = f"{s3_folder}/a"
+    mox.file.write(url, "old" * 100)
+    original = s3_http.Requester.pause_or_fail
+
+    def replace_and_pause(*args):
+        s3_http.Requester.pause_or_fail = original
+        mox.file.write(url, "the new one")
+        original(*args)
+
+    proxy.fail("truncate", 1)
+    monkeypatch.setattr(s3_http.Requester, "pause_or_fail", replace_and_pause)
+    assert mox.file.read(url) == "the new one"

@@ -116,7 +116,7 @@ def failure(
       [Errno 13] GET: 403 AccessDenied; the keys came from set_auth: 's3://b/k'
     """
     text = f"{method}: {response}"
-    if response.status in (401, 403):
+    if response.status in (401, 403) or response.code in ("ExpiredToken", "InvalidToken"):
         if source == "no credentials":
             text += "; no credentials were found: call mox.file.set_auth or set ACCESS_KEY_ID and SECRET_ACCESS_KEY"
         else:

@@ -86,7 +86,7 @@ class Client(Requester):
         Raises:
           MoxFileReadException: The content did not arrive, or the object is no longer the one of `etag`.
         """
-        content = bytearray()
+        content, given = bytearray(), etag
         info: ObjectInfo | None = None
         attempt, forgiven = 0, 0
         while True:
@@ -105,8 +105,7 @@ class Client(Requester):
                     self.read_body(raw, content)
                     if raw.status == 200 and (start or end is not None):
                         content = content[start:end]
-                    expected = max(0, (info.size if end is None else min(end, info.size)) - start)
-                    if len(content) == expected and self._is_intact(content, info, start):
+                    if _is_intact(content, info, start, end):
                         return content, info
                     content.clear()
                     response = StoreResponse(0, "Damaged", "the content has not the size or MD5 of the object")
@@ -114,13 +113,17 @@ class Client(Requester):
                     answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
                     if answer.status == 404:
                         return None
-                    if answer.status == 416:
+                    if answer.status == 416 and not content:
                         return bytearray(), _unsatisfied(answer.headers, info)
                     response = parse_error(answer.status, answer.headers, bytes(answer.body))
-                    if answer.status == 412:
-                        raise MoxFileReadException(
-                            response, errno.ESTALE, "GET: the object changed while it was read", self.url(bucket, key)
-                        )
+                    if answer.status == 412 and given is not None:
+                        message = "GET: the object changed while it was read"
+                        raise MoxFileReadException(response, errno.ESTALE, message, self.url(bucket, key))
+                    if answer.status in (412, 416):
+                        # It was replaced between two attempts; nobody has seen the beginning of the old one.
+                        content.clear()
+                        etag = None
+                        response = StoreResponse(0, "Replaced", "the object is replaced again and again")
                     if self.change_region(bucket, answer):
                         continue
                     wait = answer.headers.get("retry-after")
@@ -128,14 +131,12 @@ class Client(Requester):
                 raise
             except TRANSPORT_ERRORS as error:
                 response = transport_failure(error)
+                if info is not None and _is_intact(content, info, start, end):
+                    # It broke behind the last byte.
+                    return content, info
             if len(content) - forgiven >= _FORGIVEN_AFTER:
                 attempt, forgiven = 1, len(content)
             self.pause_or_fail(response, request, attempt, wait)
-
-    def _is_intact(self, content: bytearray, info: ObjectInfo, start: int) -> bool:
-        if start or len(content) != info.size or info.md5 is None:
-            return True
-        return hashlib.md5(content, usedforsecurity=False).hexdigest() == info.md5
 
     def put(self, bucket: str, key: str, body: Body) -> None:
         """Stores an object in one request; the store compares its checksum."""
@@ -207,6 +208,15 @@ class Client(Requester):
         # A store may answer 200 at once and tell of a failure in the body.
         answer = self.send("PUT", bucket, key, headers=headers, accept=(404,), check=has_element("ETag"))
         return answer.status != 404
+
+
+def _is_intact(content: bytearray, info: ObjectInfo, start: int, end: int | None) -> bool:
+    """Whether it is all that was asked for, and what the MD5 says where it is that of just this."""
+    if len(content) != max(0, (info.size if end is None else min(end, info.size)) - start):
+        return False
+    if start or len(content) != info.size or info.md5 is None:
+        return True
+    return hashlib.md5(content, usedforsecurity=False).hexdigest() == info.md5
 
 
 def has_element(name: str) -> Callable[[Answer], bool]:
