@@ -2,6 +2,7 @@
 
 import builtins
 import glob
+import gzip
 import io
 import os
 import shutil
@@ -10,6 +11,7 @@ import timeit
 import urllib.request
 
 import numpy as np
+import numpy.lib._datasource
 import pandas as pd
 import pytest
 
@@ -24,11 +26,10 @@ MODULES = {
     "os": os,
     "os.path": os.path,
     "shutil": shutil,
-    "urllib.request": urllib.request,
+    "numpy.lib._datasource": numpy.lib._datasource,
 }
 #: These say something about the name alone.
 BY_NAME = (
-    "urllib.request.urlopen",
     "os.path.abspath",
     "os.path.isabs",
     "os.path.islink",
@@ -227,7 +228,8 @@ def test_urls_of_a_store_work_in_every_function(s3_folder, tmp_path, shifted):
 
 
 @pytest.mark.parametrize("scheme", ["s3", "obs"])
-def test_pandas_and_numpy_take_urls(s3_folder, shifted, scheme):
+def test_pandas_and_numpy_take_urls(s3_folder, shifted, scheme, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     folder = s3_folder.replace("s3://", f"{scheme}://")
     frame = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
     frame.to_csv(f"{folder}/x.csv", index=False)
@@ -240,9 +242,16 @@ def test_pandas_and_numpy_take_urls(s3_folder, shifted, scheme):
     np.savez(f"{folder}/x.npz", array=array)
     with np.load(f"{folder}/x.npz") as loaded:
         assert (loaded["array"] == array).all()
-    with open(f"{folder}/x.txt", "w") as f:
-        np.savetxt(f, array)
+    np.savetxt(f"{folder}/x.txt", array)
     assert (np.loadtxt(f"{folder}/x.txt") == array).all()
+    np.savetxt(f"{folder}/x.txt", 2 * array)
+    assert (np.genfromtxt(f"{folder}/x.txt") == 2 * array).all()
+    with open(f"{folder}/x.txt.gz", "wb") as f:
+        f.write(gzip.compress(b"1 2\n3 4\n"))
+    assert np.loadtxt(f"{folder}/x.txt.gz").tolist() == [[1, 2], [3, 4]]
+    with pytest.raises(ValueError, match="without .gz"):
+        np.lib._datasource.open(f"{folder}/y.gz", "wt")
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_web_stays_the_web(tmp_path, shifted):

@@ -7,6 +7,7 @@ with a TypeError.
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import posixpath
 from collections.abc import Callable
@@ -23,7 +24,6 @@ class Route(NamedTuple):
     name: str
     paths: tuple[str, ...]
     target: Callable[..., Any]
-    schemes: tuple[str, ...] | None = None  # Only these; by default all that `mox.file` may know.
 
 
 def _open(
@@ -37,8 +37,16 @@ def _open(
     return file_object.File(name, mode, encoding=encoding, errors=errors, newline=newline)
 
 
-def _urlopen(url: str) -> file_object.File:
-    return file_object.File(url, "rb")
+def _numpy_open(
+    path: str, mode: str = "r", destpath: str = "", encoding: str | None = None, newline: str | None = None
+) -> Any:
+    """numpy.loadtxt and its relatives; they would keep a copy of a url in the current directory and read that."""
+    if not path.endswith((".gz", ".bz2", ".xz")):
+        return file_object.File(path, mode, encoding=encoding, newline=newline)
+    if "r" not in mode:
+        raise ValueError(f"path={path!r}: expected a name without .gz, .bz2 or .xz to write to.")
+    opener = importlib.import_module({"gz": "gzip", "bz2": "bz2", "xz": "lzma"}[path.rpartition(".")[2]]).open
+    return opener(file_object.File(path, "rb"), mode, encoding=encoding, newline=newline)
 
 
 def _makedirs(name: str, mode: int = 0o777, exist_ok: bool = False) -> None:
@@ -172,6 +180,5 @@ ROUTES = (
     Route("shutil", "copytree", ("src", "dst"), _copytree),
     Route("shutil", "move", ("src", "dst"), _move),
     Route("shutil", "rmtree", ("path",), _rmtree),
-    # numpy.loadtxt and its relatives fetch urls so.
-    Route("urllib.request", "urlopen", ("url",), _urlopen, ("s3", "obs")),
+    Route("numpy.lib._datasource", "open", ("path",), _numpy_open),
 )

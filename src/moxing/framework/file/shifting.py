@@ -49,20 +49,29 @@ def shift(old: str, new: str) -> None:
 
     if (old, new) == ("os", "mox"):
         # All modules are imported before the first function is replaced: shutil looks at os when it is imported.
-        for route, module in [(route, importlib.import_module(route.module)) for route in ROUTES]:
+        for route, module in [
+            (route, module) for route in ROUTES if (module := _find_module(route.module)) is not None
+        ]:
             original = getattr(module, route.name)
             if not hasattr(original, _ORIGINAL):
                 _put(module, route.name, original, _make_stand_in(route, original))
         _bridge("install")
     elif (old, new) == ("mox", "os"):
         for route in ROUTES:
-            module = importlib.import_module(route.module)
-            stand_in = getattr(module, route.name)
-            if hasattr(stand_in, _ORIGINAL):
+            module = _find_module(route.module)
+            stand_in = getattr(module, route.name, None)
+            if stand_in is not None and hasattr(stand_in, _ORIGINAL):
                 _put(module, route.name, stand_in, getattr(stand_in, _ORIGINAL))
         _bridge("uninstall")
     else:
         raise ValueError(f"old={old!r}, new={new!r}: expected shift('os', 'mox') or shift('mox', 'os').")
+
+
+def _find_module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None  # Without NumPy there is nothing of it to shift.
 
 
 def _bridge(action: str) -> None:
@@ -87,11 +96,9 @@ def _make_stand_in(route: Route, original: Callable[..., Any]) -> Callable[..., 
     def stand_in(*args: Any, **kwargs: Any) -> Any:
         for value in args[:count]:
             # The cheap test first: nearly every call is for a plain path.
-            if type(value) is str and "://" in value and _takes(route, value):
+            if type(value) is str and "://" in value and _takes(value):
                 return _call_target(route, args, kwargs)
-        if kwargs and any(
-            _takes(route, value) for key, value in kwargs.items() if key in route.paths and type(value) is str
-        ):
+        if kwargs and any(_takes(value) for key, value in kwargs.items() if key in route.paths and type(value) is str):
             return _call_target(route, args, kwargs)
         return original(*args, **kwargs)
 
@@ -99,9 +106,9 @@ def _make_stand_in(route: Route, original: Callable[..., Any]) -> Callable[..., 
     return stand_in
 
 
-def _takes(route: Route, value: str) -> bool:
+def _takes(value: str) -> bool:
     scheme = get_scheme(value)
-    return scheme is not None and (scheme in route.schemes if route.schemes else scheme not in _WEB)
+    return scheme is not None and scheme not in _WEB
 
 
 def _call_target(route: Route, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
