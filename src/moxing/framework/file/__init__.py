@@ -1,5 +1,6 @@
-"""`mox.file`: files by path or url. This version serves local paths and `file://` urls."""
+"""`mox.file`: files by path or url: local disks, `s3://`, `obs://`, and what fsspec has a package for."""
 
+from moxing.framework.file import file_io as file_io  # Scripts reach it as `mox.file.file_io`.
 from moxing.framework.file.auth import set_auth
 from moxing.framework.file.content import append, append_remote, read, write
 from moxing.framework.file.errors import (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import IO, Any
 
+from moxing.framework.file.backends import Place, find_place
 from moxing.framework.file.errors import MoxFileReadException
-from moxing.framework.file.file_object import open_stream
+from moxing.framework.file.file_object import File, open_stream
 from moxing.framework.file.paths import Url, local_path
 from moxing.framework.file.replacing import replace_file
 
@@ -17,10 +18,10 @@ def read(url: Url, client_id: str | None = None, binary: bool = False, exist_che
     """Reads a whole file: text as UTF-8, or bytes.
 
     Args:
-      url: A local path or a `file://` url.
-      client_id: Names the connection to an object store; a local file has none.
+      url: A path or url.
+      client_id: Named the connection to an object store. Connections are shared by all calls; it has no effect.
       binary: True for bytes, False for text.
-      exist_check: Look whether the object exists before asking for it. A missing local file is noticed anyway.
+      exist_check: Asked to look for the object first. A missing one is noticed without that; it has no effect.
 
     Returns:
       A str, or bytes if `binary`.
@@ -36,6 +37,8 @@ def read(url: Url, client_id: str | None = None, binary: bool = False, exist_che
       ...     mox.file.read(folder + '/a.txt')
       'hello'
     """
+    if place := find_place(url, "url"):
+        return _read_place(place, binary)
     path = local_path(url, "url")
     text = {} if binary else {"encoding": "utf-8"}
     with open_stream(path, "rb" if binary else "r", "url", **text) as stream:
@@ -48,11 +51,28 @@ def read(url: Url, client_id: str | None = None, binary: bool = False, exist_che
             raise MoxFileReadException(None, error.errno, f"url: {error.strerror}", path) from error
 
 
+def _read_place(place: Place, binary: bool) -> Any:
+    content = place.backend.read(place.path)
+    if content is None:
+        from moxing.framework.file.remote_file import missing_file
+
+        raise missing_file(place, "url")
+    if binary:
+        return bytes(content)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        error.add_note(f"url={place.url!r} is not UTF-8 text: read it with binary=True.")
+        raise
+    # As when a text file is opened: lines end in a newline, wherever they come from.
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
 def write(url: Url, data: Any, binary: bool = False) -> None:
     """Writes a whole file in place of what was there. A reader sees the old content or the new, never a part.
 
     Args:
-      url: A local path or a `file://` url; its directory exists.
+      url: A path or url; the directory of a local file exists.
       data: A str, written as UTF-8, or bytes if `binary`.
       binary: Whether `data` is bytes.
 
@@ -67,6 +87,10 @@ def write(url: Url, data: Any, binary: bool = False) -> None:
       ...     mox.file.get_size(folder + '/a.bin')
       2
     """
+    place = find_place(url, "url")
+    if place:
+        place.backend.write(place.path, _encode(data, binary))
+        return
     path = local_path(url, "url")
     content = _encode(data, binary)
     replace_file(path, "url", lambda stream: stream.write(content))
@@ -75,8 +99,11 @@ def write(url: Url, data: Any, binary: bool = False) -> None:
 def append(url: Url, data: Any, binary: bool = False) -> None:
     """Writes at the end of a file, which is created if there is none.
 
+    An object store cannot extend an object: the content is fetched and written again. Of two processes that append to
+    one object at the same time, one may lose its part.
+
     Args:
-      url: A local path or a `file://` url.
+      url: A path or url.
       data: A str, written as UTF-8, or bytes if `binary`.
       binary: Whether `data` is bytes.
 
@@ -91,6 +118,12 @@ def append(url: Url, data: Any, binary: bool = False) -> None:
       ...     mox.file.read(folder + '/log.txt')
       'one two'
     """
+    place = find_place(url, "url")
+    if place:
+        more = _encode(data, binary)
+        before = place.backend.read(place.path)
+        place.backend.write(place.path, bytes(before or b"") + more)
+        return
     path = local_path(url, "url")
     content = _encode(data, binary)
     with open_stream(path, "ab", "url") as stream:
@@ -103,7 +136,7 @@ def append_remote(src_url: Url, dst_url: Url) -> None:
     """Writes the content of one file at the end of another, which is created if there is none.
 
     Args:
-      src_url: The file to read, a local path or a `file://` url.
+      src_url: The file to read, a path or url.
       dst_url: The file to extend.
 
     Raises:
@@ -118,6 +151,13 @@ def append_remote(src_url: Url, dst_url: Url) -> None:
       ...     mox.file.read(folder + '/b')
       'ba'
     """
+    if find_place(src_url, "src_url") or find_place(dst_url, "dst_url"):
+        with (
+            File._open_as("src_url", src_url, "rb") as stored,
+            File._open_as("dst_url", dst_url, "ab") as extended,
+        ):
+            copy_stream(stored, extended, stored.size())  # type: ignore[arg-type]
+        return
     src, dst = local_path(src_url, "src_url"), local_path(dst_url, "dst_url")
     with open_stream(src, "rb", "src_url") as source, open_stream(dst, "ab", "dst_url") as target:
         # The size is fixed first: a file appended to itself would otherwise never end.

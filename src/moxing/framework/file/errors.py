@@ -7,14 +7,14 @@ from typing import Any
 
 
 class UnsupportedSchemeError(ValueError):
-    """A url whose scheme has no backend in this version, such as `s3://` or `obs://`.
+    """A url whose scheme has no backend here; the message names the package that has one.
 
     Example:
       >>> import moxing as mox
       >>> try:
-      ...     mox.file.exists('s3://bucket/data')
+      ...     mox.file.exists('nosuch://host/data')
       ... except mox.file.UnsupportedSchemeError as error:
-      ...     print('s3://bucket/data' in str(error))
+      ...     print('nosuch://host/data' in str(error))
       True
     """
 

@@ -15,6 +15,12 @@ from moxing.framework.file.operations import exists, is_directory, make_dirs, mk
 from moxing.framework.file.shifting import shift
 from moxing.framework.file.transfer import copy, copy_parallel
 
+# Scripts set these three: how many processes `copy_parallel` uses for many files of an object store, how many parts of
+# a large file are under way at a time, and whether several parts are (1) or one after the other (2).
+_NUMBER_OF_PROCESSES = 4
+_LARGE_FILE_TASK_NUM = 8
+_LARGE_FILE_METHOD = 1
+
 __all__ = [
     "File",
     "MoxFileNameDuplicateException",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import IO, Any
 
+from moxing.framework.file.backends import find_place
 from moxing.framework.file.errors import is_a_directory, not_exists
 from moxing.framework.file.paths import Url, local_path
 
@@ -53,8 +54,11 @@ def open_stream(path: str, mode: str, argument: str, **text: str | None) -> IO[A
 class File:
     """An open file. It has the methods of Python's own file objects; text is UTF-8 whatever the locale.
 
+    A file of an object store is read in ranges. What is written to one appears when it is closed: in modes w as new
+    content, in the others as the old content with the changes. A `with` block that an exception leaves changes nothing.
+
     Args:
-      name: A local path or a `file://` url.
+      name: A path or url.
       mode: One of r, w, a, r+, w+, a+; with a b in any place the file is binary.
       encoding: As in `open`. By default UTF-8. (Not in the original MoXing.)
       errors: As in `open`. (Not in the original MoXing.)
@@ -63,7 +67,7 @@ class File:
     Raises:
       ValueError: The mode is unknown.
       MoxFileNotExistsException: The file (to read) or its directory (to write) does not exist.
-      UnsupportedSchemeError: `name` is an `s3://` or `obs://` url.
+      UnsupportedSchemeError: There is no backend for the scheme of `name`.
 
     Example:
       >>> import moxing as mox, tempfile
@@ -84,13 +88,33 @@ class File:
         errors: str | None = None,
         newline: str | None = None,
     ) -> None:
+        self._open(name, mode, "name", encoding, errors, newline)
+
+    @classmethod
+    def _open_as(cls, argument: str, name: Url, mode: str) -> File:
+        """A file whose errors call its name as the caller's argument is called."""
+        file = cls.__new__(cls)
+        file._open(name, mode, argument, None, None, None)
+        return file
+
+    def _open(
+        self, name: Url, mode: str, argument: str, encoding: str | None, errors: str | None, newline: str | None
+    ) -> None:
         self._mode = normalize_mode(mode)
-        path = local_path(name, "name")
+        place = find_place(name, argument)
+        path = local_path(name, argument) if place is None else place.path
         self._name = os.fsdecode(name)
         if "b" not in self._mode:
             encoding = encoding or "utf-8"
         text = {"encoding": encoding, "errors": errors, "newline": newline}
-        self._stream: Any = open_stream(path, self._mode, "name", **text)
+        self._stream: Any
+        self._remote: Any = None
+        if place is None:
+            self._stream = open_stream(path, self._mode, argument, **text)
+        else:
+            from moxing.framework.file.remote_file import open_place
+
+            self._stream, self._remote = open_place(place, self._mode, argument, **text)
 
     @property
     def name(self) -> str:
@@ -143,10 +167,12 @@ class File:
         """The size of the file in bytes, with everything that was written so far."""
         if self._stream.writable():
             self._stream.flush()
+        if self._remote is not None:
+            return int(self._remote.length())
         return os.fstat(self._stream.fileno()).st_size
 
     def flush(self) -> None:
-        """Hands everything that was written to the operating system."""
+        """Hands everything that was written to the operating system; of a url it is seen when the file is closed."""
         self._stream.flush()
 
     def close(self) -> None:
@@ -171,7 +197,7 @@ class File:
 
     def __getattr__(self, attribute: str) -> Any:
         # fileno, truncate, readinto, read1, buffer, encoding and the like, as far as the file has them.
-        if attribute == "_stream":
+        if attribute in ("_stream", "_remote"):
             raise AttributeError(attribute)
         return getattr(self._stream, attribute)
 
@@ -189,6 +215,8 @@ class File:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if kind is not None and self._remote is not None and self._stream.writable():
+            self._remote.abort()
         self.close()
 
     def __repr__(self) -> str:

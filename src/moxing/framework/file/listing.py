@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from moxing.framework.file.backends import find_place
 from moxing.framework.file.errors import not_a_directory, not_exists
 from moxing.framework.file.paths import Url, local_path
 
@@ -75,7 +76,7 @@ def list_directory(
     """The names in a directory, sorted; with `recursive` the paths of everything below it.
 
     Args:
-      url: A local path or a `file://` url.
+      url: A path or url.
       recursive: List what the directories in it contain, too. The paths are relative to `url`.
       remove_sep: False to mark directories with a slash at the end.
       skip_file: Leave out the files.
@@ -96,10 +97,15 @@ def list_directory(
       ['train']
       ['train/a.txt']
     """
-    path = _directory(url)
-    if recursive or recurisive:
-        entries = iterate_tree(path)
+    entries: Iterator[Any]
+    if place := find_place(url, "url"):
+        from moxing.framework.file.remote_listing import read_entries, read_tree
+
+        entries = iter(read_tree(place, "url") if recursive or recurisive else read_entries(place, "url"))
+    elif recursive or recurisive:
+        entries = iterate_tree(_directory(url))
     else:
+        path = _directory(url)
         with os.scandir(path) as found:
             entries = iter(sorted((TreeEntry(e.name, e.is_dir()) for e in found), key=lambda e: e.relative))
     return [
@@ -122,6 +128,13 @@ def get_size(url: Url, recursive: bool = False, *, recurisive: bool | None = Non
       ...     mox.file.get_size(folder), mox.file.get_size(folder, recursive=True)
       (0, 5)
     """
+    if place := find_place(url, "url"):
+        found = place.backend.stat(place.path)
+        if found is None:
+            raise not_exists("url", place.url)
+        if not found.is_directory or not (recursive or recurisive):
+            return found.length
+        return sum(entry.length for entry in place.backend.tree(place.path) if not entry.is_directory)
     path = local_path(url, "url")
     if not os.path.exists(path):
         raise not_exists("url", path)
@@ -142,7 +155,7 @@ def glob(url: Url, *, recursive: bool = False) -> list[str]:
     """The paths that match a pattern, sorted. They begin as the pattern does: absolute if it is absolute.
 
     Args:
-      url: A pattern with `*`, `?` and `[...]`, a local path or a `file://` url (whose matches are local paths).
+      url: A pattern with `*`, `?` and `[...]`, a path or url. The matches of a `file://` url are local paths.
       recursive: Let `**` match any number of directories.
 
     Example:
@@ -153,6 +166,10 @@ def glob(url: Url, *, recursive: bool = False) -> list[str]:
       ...     [os.path.basename(path) for path in mox.file.glob(folder + '/*.jpg')]
       ['a.jpg']
     """
+    if place := find_place(url, "url"):
+        from moxing.framework.file.remote_listing import glob_place
+
+        return glob_place(place, recursive)
     import glob as glob_module
 
     return sorted(glob_module.glob(local_path(url, "url"), recursive=recursive))
@@ -161,7 +178,7 @@ def glob(url: Url, *, recursive: bool = False) -> list[str]:
 def scan_dir(url: Url) -> Any:
     """An iterator over the entries of a directory, each with `name`, `path`, `is_dir()`, `is_file()`, `stat()`.
 
-    It is `os.scandir`: a context manager, too, which closes it before its end.
+    It is `os.scandir`, or the same for a url: a context manager, too, which closes it before its end.
 
     Raises:
       MoxFileNotExistsException: There is no such directory.
@@ -174,6 +191,10 @@ def scan_dir(url: Url) -> Any:
       ...     [(entry.name, entry.is_dir()) for entry in mox.file.scan_dir(folder)]
       [('a.txt', False)]
     """
+    if place := find_place(url, "url"):
+        from moxing.framework.file.remote_listing import Scan
+
+        return Scan(place)
     return os.scandir(_directory(url))
 
 
@@ -192,6 +213,10 @@ def walk(
       ...     [(dirs, files) for _, dirs, files in mox.file.walk(folder)]
       [([], ['a.txt'])]
     """
+    if place := find_place(url, "url"):
+        from moxing.framework.file.remote_listing import walk_place
+
+        return walk_place(place, topdown, onerror)
     return os.walk(local_path(url, "url"), topdown, onerror, followlinks)
 
 

@@ -5,40 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import stat as stat_module
-from dataclasses import dataclass
+from typing import Any
 
+from moxing.framework.file.backends import find_place
+from moxing.framework.file.entries import FileStatistics
 from moxing.framework.file.errors import not_exists
 from moxing.framework.file.paths import Url, is_inside, local_path
-
-
-@dataclass(frozen=True)
-class FileStatistics:
-    """What `stat` returns: `length`, `mtime_nsec`, `is_directory`, and the names that `os.stat` has for them.
-
-    Example:
-      >>> FileStatistics(length=3, mtime_nsec=2_000_000_000, is_directory=False).st_mtime
-      2.0
-    """
-
-    length: int
-    mtime_nsec: int
-    is_directory: bool
-    st_mode: int = stat_module.S_IFREG | 0o644
-
-    @property
-    def st_size(self) -> int:
-        """The length, by its name in `os.stat`."""
-        return self.length
-
-    @property
-    def st_mtime_ns(self) -> int:
-        """The time of the last change in nanoseconds, by its name in `os.stat`."""
-        return self.mtime_nsec
-
-    @property
-    def st_mtime(self) -> float:
-        """The time of the last change in seconds since 1970."""
-        return self.mtime_nsec / 1e9
 
 
 def exists(url: Url) -> bool:
@@ -49,17 +21,23 @@ def exists(url: Url) -> bool:
       >>> mox.file.exists('/no/such/file')
       False
     """
+    if place := find_place(url, "url"):
+        return place.backend.stat(place.path) is not None
     return url not in ("", b"") and os.path.exists(local_path(url, "url"))
 
 
 def is_directory(url: Url) -> bool:
     """Whether there is a directory; False too if there is nothing at all.
 
+    On an object store it is a directory if a key begins with it and a slash.
+
     Example:
       >>> import moxing as mox
       >>> mox.file.is_directory('/')
       True
     """
+    if place := find_place(url, "url"):
+        return place.backend.is_directory(place.path)
     return url not in ("", b"") and os.path.isdir(local_path(url, "url"))
 
 
@@ -76,6 +54,11 @@ def stat(url: Url) -> FileStatistics:
       ...     mox.file.stat(folder + '/a.txt').length
       5
     """
+    if place := find_place(url, "url"):
+        found = place.backend.stat(place.path)
+        if found is None:
+            raise not_exists("url", place.url)
+        return found
     path = local_path(url, "url")
     try:
         result = os.stat(path)
@@ -99,6 +82,9 @@ def make_dirs(url: Url) -> None:
       ...     mox.file.is_directory(folder + '/a/b')
       True
     """
+    if place := find_place(url, "url"):
+        remote_operations().make_dirs(place)
+        return
     os.makedirs(local_path(url, "url"), exist_ok=True)
 
 
@@ -116,6 +102,9 @@ def mk_dir(url: Url) -> None:
       ...     mox.file.exists(folder + '/a')
       True
     """
+    if place := find_place(url, "url"):
+        remote_operations().mk_dir(place)
+        return
     path = local_path(url, "url")
     try:
         os.mkdir(path)
@@ -124,12 +113,15 @@ def mk_dir(url: Url) -> None:
 
 
 def rename(src_url: Url, dst_url: Url) -> None:
-    """Moves a file or directory to another name, also to another disk.
+    """Moves a file or directory to another name, also to another disk or store.
+
+    An object store has no such operation: there it is a copy, made by the store itself if both names are in it, after
+    which the old one is removed. A process that is killed in between leaves both.
 
     A file at `dst_url` is replaced; a directory there is only replaced by a directory, and only if it is empty.
 
     Args:
-      src_url: What to move, a local path or a `file://` url.
+      src_url: What to move, a path or url.
       dst_url: Its new name, in a directory that exists.
 
     Raises:
@@ -144,6 +136,9 @@ def rename(src_url: Url, dst_url: Url) -> None:
       ...     mox.file.list_directory(folder)
       ['b']
     """
+    if find_place(src_url, "src_url") or find_place(dst_url, "dst_url"):
+        remote_operations().rename(src_url, dst_url)
+        return
     src, dst = local_path(src_url, "src_url"), local_path(dst_url, "dst_url")
     if not os.path.lexists(src):
         raise not_exists("src_url", src)
@@ -188,7 +183,7 @@ def remove(url: Url, recursive: bool = False, *, recurisive: bool | None = None)
     to a directory only the link is removed.
 
     Args:
-      url: A local path or a `file://` url.
+      url: A path or url.
       recursive: Whether a directory is removed. A file is removed either way.
       recurisive: The same; the documentation of MoXing spelt it so.
 
@@ -206,6 +201,9 @@ def remove(url: Url, recursive: bool = False, *, recurisive: bool | None = None)
       True
       False
     """
+    if place := find_place(url, "url"):
+        remote_operations().remove(place, bool(recursive or recurisive))
+        return
     path = local_path(url, "url")
     # Without the last slash a link is the link itself, not what it points to.
     bare = path.rstrip("/") or path
@@ -216,6 +214,13 @@ def remove(url: Url, recursive: bool = False, *, recurisive: bool | None = None)
             remove_tree(bare)
     elif bare == path:
         os.remove(path)
+
+
+def remote_operations() -> Any:
+    """The same operations on backends, which most processes never need."""
+    from moxing.framework.file import remote_operations
+
+    return remote_operations
 
 
 def remove_tree(path: str) -> None:

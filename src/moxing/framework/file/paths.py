@@ -36,6 +36,9 @@ def local_path(url: Url, argument: str) -> str:
       >>> local_path('file:///data/a b', 'url')
       '/data/a b'
     """
+    # What nearly every call is: a plain path.
+    if type(url) is str and url and "://" not in url and "\0" not in url:
+        return _check_collapsed(url, argument)
     if not isinstance(url, str | bytes | os.PathLike):
         raise TypeError(f"{argument}={url!r}: expected a path as str, bytes or os.PathLike.")
     path = os.fsdecode(url)
@@ -48,8 +51,8 @@ def local_path(url: Url, argument: str) -> str:
         return _check_collapsed(path, argument)
     if scheme != "file":
         raise UnsupportedSchemeError(
-            f"{argument}={path!r}: object stores and other remote systems are not available in this version, "
-            f"there is no backend for {scheme}://. Only local paths and file:// work; copy the data to a local path."
+            f"{argument}={path!r}: object stores and other remote systems are not available in this version for this "
+            "argument. Only local paths and file:// work; mox.file.copy_parallel copies the data to a local path."
         )
     rest = path[len("file://") :]
     rest = rest.removeprefix("localhost")
@@ -62,7 +65,7 @@ def _check_collapsed(path: str, argument: str) -> str:
     if path.lower().startswith(_COLLAPSED):
         raise UnsupportedSchemeError(
             f"{argument}={path!r}: a url has two slashes after the scheme. pathlib.Path removes one of them: "
-            "pass urls as str. Only local paths and file:// work in this version."
+            "pass urls as str."
         )
     return path
 

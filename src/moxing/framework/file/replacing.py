@@ -11,7 +11,13 @@ from typing import IO
 from moxing.framework.file.errors import not_exists
 
 
-def replace_file(path: str, argument: str, fill: Callable[[IO[bytes]], object], permissions: int = 0o666) -> None:
+def replace_file(
+    path: str,
+    argument: str,
+    fill: Callable[[IO[bytes]], object],
+    permissions: int = 0o666,
+    durable: bool = True,
+) -> None:
     """Writes the file `path` with `fill`: beside it, flushed to the disk, and then renamed.
 
     Whoever opens `path` meanwhile reads the old content. If `fill` fails or the process is killed, the old content
@@ -22,6 +28,7 @@ def replace_file(path: str, argument: str, fill: Callable[[IO[bytes]], object], 
       argument: The caller's argument that `path` came from, for error messages.
       fill: Gets the open file and writes the content.
       permissions: Those of a new file, before the umask. An existing file keeps its own.
+      durable: Whether it has to survive a failure of the machine. What can be fetched again need not.
 
     Example:
       >>> import tempfile
@@ -53,7 +60,8 @@ def replace_file(path: str, argument: str, fill: Callable[[IO[bytes]], object], 
             stream.flush()
             if existing is not None:
                 os.fchmod(descriptor, permissions)
-            os.fsync(descriptor)
+            if durable:
+                os.fsync(descriptor)
         os.replace(temporary, target)
     except BaseException:
         with suppress(FileNotFoundError):

@@ -1,0 +1,67 @@
+"""What there is at a path, and what is in a directory, in one form for all backends."""
+
+from __future__ import annotations
+
+import stat as stat_module
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class FileStatistics:
+    """What `stat` returns: `length`, `mtime_nsec`, `is_directory`, and the names that `os.stat` has for them.
+
+    Example:
+      >>> FileStatistics(length=3, mtime_nsec=2_000_000_000, is_directory=False).st_mtime
+      2.0
+    """
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool
+    st_mode: int = stat_module.S_IFREG | 0o644
+
+    @property
+    def st_size(self) -> int:
+        """The length, by its name in `os.stat`."""
+        return self.length
+
+    @property
+    def st_mtime_ns(self) -> int:
+        """The time of the last change in nanoseconds, by its name in `os.stat`."""
+        return self.mtime_nsec
+
+    @property
+    def st_mtime(self) -> float:
+        """The time of the last change in seconds since 1970."""
+        return self.mtime_nsec / 1e9
+
+
+class RemoteEntry(NamedTuple):
+    """Something in a directory of a store, by its path relative to that directory; `version` is its ETag.
+
+    Example:
+      >>> RemoteEntry('train/a.jpg', False, 3).statistics().length
+      3
+    """
+
+    relative: str
+    is_directory: bool
+    length: int = 0
+    mtime_nsec: int = 0
+    version: str = ""
+
+    def statistics(self) -> FileStatistics:
+        """The same as `stat` says it."""
+        return make_statistics(self.length, self.mtime_nsec, self.is_directory)
+
+
+def make_statistics(length: int, mtime_nsec: int, is_directory: bool) -> FileStatistics:
+    """Statistics with the mode bits of a file or directory.
+
+    Example:
+      >>> stat_module.S_ISDIR(make_statistics(0, 0, True).st_mode)
+      True
+    """
+    mode = stat_module.S_IFDIR | 0o755 if is_directory else stat_module.S_IFREG | 0o644
+    return FileStatistics(0 if is_directory else length, mtime_nsec, is_directory, mode)

@@ -1,0 +1,275 @@
+"""Requests to a store: connections that are kept, signatures, repetitions."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import threading
+import time
+import zlib
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import urllib3
+
+from moxing.framework.file.access import Access
+from moxing.framework.file.endpoints import guess_region, uses_path_style
+from moxing.framework.file.responses import BAD_CERTIFICATE, StoreResponse, failure, parse_error
+from moxing.framework.file.s3_signing import EMPTY_HASH, UNSIGNED, Signer, quote_key, quote_query
+
+Body = bytes | bytearray | memoryview
+
+CRC_HEADER = "x-amz-checksum-crc32"
+_LONGEST_WAIT = 20.0
+#: Slower than this for longer than the time limit, and a connection counts as hanging.
+_SLOWEST_RATE = 1024
+_CHUNK = 1 << 18
+#: Progress after which earlier failures of a transfer are forgiven.
+_FORGIVEN_AFTER = 1 << 20
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request, as it can be sent again."""
+
+    method: str
+    bucket: str
+    key: str = ""
+    query: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+    body: Body = b""
+
+
+@dataclass
+class Answer:
+    """The answer to a request: status, headers with names in lower case, content."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes | bytearray
+
+
+class Requester:
+    """Sends requests to one store. Threads share it; a child of a fork has to make its own."""
+
+    def __init__(self, access: Access, scheme: str) -> None:
+        self.access = access
+        self._scheme = scheme
+        self._lock = threading.Lock()
+        self._signers = {access.region: Signer(access.credentials, access.region)}
+        self._regions: dict[str, str] = {}
+        options: dict[str, Any] = {}
+        if access.endpoint.secure:
+            options["cert_reqs"] = "CERT_REQUIRED" if access.verify else "CERT_NONE"
+            if not access.verify:
+                # The user has said that it is meant.
+                urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+        # More connections than threads of a copy: what does not fit is closed after its request.
+        self._pools = urllib3.PoolManager(
+            num_pools=32,
+            maxsize=64 if access.keep_alive else 1,
+            timeout=urllib3.Timeout(connect=min(10.0, access.timeout), read=access.timeout),
+            retries=False,
+            **options,
+        )
+
+    def url(self, bucket: str, key: str) -> str:
+        """A name for error messages."""
+        return f"{self._scheme}://{bucket}/{key}"
+
+    def send(
+        self,
+        method: str,
+        bucket: str,
+        key: str = "",
+        query: dict[str, str] | None = None,
+        headers: dict[str, str] | None = None,
+        body: Body = b"",
+        accept: tuple[int, ...] = (),
+        check: Callable[[Answer], bool] | None = None,
+    ) -> Answer:
+        """Sends until there is an answer that is no passing failure, or too many failures.
+
+        Args:
+          method: As in HTTP.
+          bucket: The bucket.
+          key: The key, empty for the bucket itself.
+          query: Parameters.
+          headers: Further headers, names in lower case.
+          body: The content.
+          accept: Statuses beside 2xx that the caller understands.
+          check: Whether an answer with 2xx is whole; one that was cut off or damaged is asked for again.
+
+        Raises:
+          MoxFileRespException: The store refused, or failed too often.
+          MoxFileReadException: The same for content that was to be read.
+        """
+        request = Request(method, bucket, key, quote_query(query or {}), tuple((headers or {}).items()), body)
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                raw = self.open(request)
+                answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
+            except TRANSPORT_ERRORS as error:
+                response, wait = transport_failure(error), None
+            else:
+                if answer.status in accept or (answer.status < 300 and (check is None or check(answer))):
+                    return answer
+                if answer.status < 300:
+                    response = StoreResponse(0, "InvalidAnswer", "the answer was cut off or damaged")
+                else:
+                    response = parse_error(answer.status, answer.headers, bytes(answer.body))
+                    if self.change_region(bucket, answer):
+                        continue
+                wait = answer.headers.get("retry-after")
+            self.pause_or_fail(response, request, attempt, wait)
+
+    def open(self, request: Request) -> urllib3.BaseHTTPResponse:
+        """Sends a request once and returns the answer with its content still to be read."""
+        access = self.access
+        endpoint = access.endpoint
+        host, path = self._host(request.bucket), "/" + quote_key(request.key)
+        if request.bucket and uses_path_style(host, request.bucket, endpoint.secure, access.path_style):
+            path = f"/{request.bucket}{path}" if request.key else f"/{request.bucket}"
+        elif request.bucket:
+            host = f"{request.bucket}.{host}"
+        headers = {"host": endpoint.host_header(host), **dict(request.headers)}
+        if not access.keep_alive:
+            headers["connection"] = "close"
+        self._signer(request.bucket).sign(
+            request.method, path, request.query, headers, self._checksum(request, headers)
+        )
+        pool = self._pools.connection_from_host(host, endpoint.port, endpoint.scheme)
+        return pool.urlopen(
+            request.method,
+            f"{path}?{request.query}" if request.query else path,
+            body=request.body if len(request.body) or request.method in ("PUT", "POST") else None,  # type: ignore[arg-type]
+            headers=headers,
+            retries=False,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+            decode_content=False,
+        )
+
+    def _checksum(self, request: Request, headers: dict[str, str]) -> str:
+        """What the signature says about the content. The store compares it, so nothing damaged is ever stored."""
+        if not len(request.body):
+            return EMPTY_HASH
+        has_checksum = "content-md5" in headers or CRC_HEADER in headers
+        if not self.access.endpoint.secure and self.access.credentials.ak is not None:
+            if not has_checksum and request.method == "PUT":
+                # Stores of one's own, which speak plain http, often do not compare the hash. (Of other requests the
+                # header says something else.)
+                headers[CRC_HEADER] = content_crc32(request.body)
+            return hashlib.sha256(request.body).hexdigest()
+        # Inside TLS nobody can change the content, so the cheaper check for accidents is enough.
+        if not has_checksum:
+            headers["content-md5"] = content_md5(request.body)
+        return UNSIGNED
+
+    def read_body(self, raw: urllib3.BaseHTTPResponse, into: bytearray | None = None) -> bytes | bytearray:
+        """Reads the content of an answer. What was read before a failure is in `into`.
+
+        An answer without content is read, too: only then the connection is free for the next request.
+        """
+        content = bytearray() if into is None else into
+        started, before = time.monotonic(), len(content)
+        try:
+            while chunk := raw.read1(_CHUNK):
+                content += chunk
+                elapsed = time.monotonic() - started
+                if elapsed > self.access.timeout and len(content) - before < elapsed * _SLOWEST_RATE:
+                    raise TimeoutError(f"less than {_SLOWEST_RATE} bytes a second")
+        except BaseException:
+            # What is left in it would be taken for the next answer.
+            raw.close()
+            raise
+        raw.release_conn()
+        return content
+
+    def pause_or_fail(self, response: StoreResponse, request: Request, attempt: int, wait: str | None = None) -> None:
+        """Waits before the next attempt; raises if there is to be none."""
+        access = self.access
+        if not response.may_pass or attempt > access.retry:
+            url = self.url(request.bucket, request.key)
+            where = access.endpoint.host_header(access.endpoint.host)
+            raise failure(response, request.method, url, access.credentials.source, attempt, where)
+        seconds = min(access.retry_wait * 2 ** min(attempt - 1, 16), _LONGEST_WAIT)
+        # Half of it is random: clients that were refused together do not come back together.
+        seconds *= 0.5 + random.random() / 2
+        if wait is not None and wait.isdigit():
+            seconds = max(seconds, min(float(wait), _LONGEST_WAIT))
+        time.sleep(seconds)
+
+    def change_region(self, bucket: str, answer: Answer) -> bool:
+        """Whether the store named another region for the bucket, which is then signed for."""
+        region = answer.headers.get("x-amz-bucket-region")
+        if answer.status not in (301, 307, 400) or not region or self._regions.get(bucket) == region:
+            return False
+        if region == self.access.region:
+            return False
+        with self._lock:
+            self._signers.setdefault(region, Signer(self.access.credentials, region))
+            self._regions[bucket] = region
+        return True
+
+    def _host(self, bucket: str) -> str:
+        host, region = self.access.endpoint.host, self._regions.get(bucket)
+        # The endpoints of a cloud have the region in their names.
+        return host.replace(known, region) if region and (known := guess_region(host)) else host
+
+    def _signer(self, bucket: str) -> Signer:
+        return self._signers[self._regions.get(bucket, self.access.region)]
+
+
+#: What a broken connection raises, in the words of urllib3 and of the socket.
+TRANSPORT_ERRORS = (urllib3.exceptions.HTTPError, OSError)
+
+
+def transport_failure(error: BaseException) -> StoreResponse:
+    """A broken connection as an answer that never came.
+
+    Example:
+      >>> transport_failure(TimeoutError('nothing came'))
+      StoreResponse(status=0, code='Timeout', message='TimeoutError', request_id='')
+    """
+    if isinstance(error, urllib3.exceptions.NewConnectionError):
+        code = "NoConnection"
+    elif isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError):
+        code = "Timeout"
+    elif isinstance(error, urllib3.exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
+        advice = "the certificate of the store is not accepted, see set_auth(ssl_verify=...)"
+        return StoreResponse(0, BAD_CERTIFICATE, advice)
+    else:
+        code = "ConnectionError"
+    # Only the kind of error: its text has the parameters of the request in it.
+    return StoreResponse(0, code, type(error).__name__)
+
+
+def content_md5(body: Body) -> str:
+    """The value of the header Content-MD5.
+
+    Example:
+      >>> content_md5(b'')
+      '1B2M2Y8AsgTpgAmY7PhCfg=='
+    """
+    return b64encode(hashlib.md5(body, usedforsecurity=False).digest()).decode()
+
+
+def content_crc32(body: Body) -> str:
+    """The value of the header x-amz-checksum-crc32, which takes a fifth of the time of an MD5.
+
+    Example:
+      >>> content_crc32(b'hello')
+      'NhCmhg=='
+    """
+    return b64encode(zlib.crc32(body).to_bytes(4, "big")).decode()
+
+
+def lower(headers: Any) -> dict[str, str]:
+    """Headers with their names in lower case."""
+    return {name.lower(): value for name, value in headers.items()}

@@ -1,0 +1,359 @@
+"""Large files, many files, cut-off copies and unusual ways of writing, on a real store."""
+
+import contextlib
+import os
+import pty
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import fault_proxy
+import pytest
+
+import moxing as mox
+from moxing.framework.file import downloads, file_io, running, s3_client
+from moxing.framework.file.auth import get_client
+
+MB = 1 << 20
+LARGE = b"".join(os.urandom(4096) * 256 for _ in range(21)) + b"end"
+
+
+def uploads(s3_folder):
+    """The uploads in parts that are under way below a folder."""
+    prefix = s3_folder.removeprefix("s3://tests/")
+    answer = get_client("s3").send("GET", "tests", query={"uploads": "", "prefix": prefix})
+    return bytes(answer.body).count(b"<Upload>")
+
+
+@pytest.fixture
+def large(s3_folder):
+    mox.file.write(f"{s3_folder}/large", LARGE, binary=True)
+    return f"{s3_folder}/large"
+
+
+def test_a_large_object_in_every_way(large, s3_folder, tmp_path):
+    assert mox.file.get_size(large) == len(LARGE)
+    assert mox.file.read(large, binary=True) == LARGE
+    mox.file.copy(large, tmp_path / "large")
+    assert (tmp_path / "large").read_bytes() == LARGE
+    assert os.listdir(tmp_path) == ["large"]
+    mox.file.copy(tmp_path / "large", f"{s3_folder}/up")
+    mox.file.copy(f"{s3_folder}/up", f"{s3_folder}/copy")
+    assert mox.file.read(f"{s3_folder}/copy", binary=True) == LARGE
+    mox.file.copy_parallel(s3_folder, tmp_path / "all", threads=2)
+    assert (tmp_path / "all" / "copy").read_bytes() == LARGE
+    with mox.file.File(large, "rb") as f:
+        assert f.read() == LARGE
+    with mox.file.File(f"{s3_folder}/obs-name".replace("s3://", "obs://"), "wb") as f:
+        f.write(LARGE)
+    assert mox.file.read(f"{s3_folder}/obs-name", binary=True) == LARGE
+    mox.file.append(f"{s3_folder}/up", b"more", binary=True)
+    assert mox.file.read(f"{s3_folder}/up", binary=True) == LARGE + b"more"
+    assert uploads(s3_folder) == 0
+
+
+def test_copies_in_parts_inside_the_store(large, s3_folder, monkeypatch):
+    monkeypatch.setattr(s3_client, "LARGEST_COPY", 6 * MB)
+    monkeypatch.setattr("moxing.framework.file.s3_multipart._COPY_PART_SIZE", 6 * MB)
+    mox.file.copy(large, f"{s3_folder}/parts")
+    assert mox.file.read(f"{s3_folder}/parts", binary=True) == LARGE
+    assert get_client("s3").head("tests", f"{s3_folder}/parts".removeprefix("s3://tests/")).etag.endswith('-4"')
+
+
+def test_partial_reads_fetch_ranges(proxy, large):
+    proxy.sent = 0
+    with mox.file.File(large, "rb") as f:
+        f.seek(15 * MB)
+        assert f.read(100) == LARGE[15 * MB : 15 * MB + 100]
+        f.seek(-3, 2)
+        assert f.read() == b"end"
+    assert proxy.sent < MB
+    proxy.requests.clear()
+    with mox.file.File(large, "rb") as f:
+        while f.read(10_000):
+            pass
+    # From front to back the ranges grow: far fewer requests than pieces.
+    assert len(proxy.requests) < 15
+
+
+def test_an_object_that_is_replaced_while_it_is_read(large):
+    with mox.file.File(large, "rb") as f:
+        f.read(10)
+        mox.file.write(large, "other")
+        with pytest.raises(mox.file.MoxFileReadException, match="changed while it was read"):
+            f.read()
+
+
+def test_what_is_written_appears_on_close(s3_folder):
+    url = f"{s3_folder}/file"
+    mox.file.write(url, "old")
+    f = mox.file.File(url, "wb")
+    f.write(LARGE)
+    f.flush()
+    assert uploads(s3_folder) == 1
+    assert mox.file.read(url) == "old"
+    f.close()
+    assert mox.file.read(url, binary=True) == LARGE
+    with pytest.raises(KeyError), mox.file.File(url, "wb") as f:
+        f.write(LARGE)
+        raise KeyError("in the block")
+    assert mox.file.read(url, binary=True) == LARGE
+    with pytest.raises(KeyError), mox.file.File(url, "ab") as f:
+        f.write(b"more")
+        raise KeyError("in the block")
+    assert mox.file.read(url, binary=True) == LARGE
+    assert uploads(s3_folder) == 0
+
+
+def test_a_writer_that_goes_back(s3_folder, tmp_path):
+    """A zip archive goes back to the header of an entry when it knows its size."""
+    url = f"{s3_folder}/archive.zip"
+    with mox.file.File(url, "wb") as f, zipfile.ZipFile(f, "w") as archive:
+        with archive.open("large", "w") as entry:
+            entry.write(LARGE)
+        archive.writestr("small", "s")
+    with mox.file.File(url, "rb") as f, zipfile.ZipFile(f) as archive:
+        assert archive.read("large") == LARGE
+        assert archive.testzip() is None
+    with mox.file.File(f"{s3_folder}/shorter", "wb") as f:
+        f.write(LARGE)
+        f.truncate(5)
+    assert mox.file.read(f"{s3_folder}/shorter", binary=True) == LARGE[:5]
+
+
+def test_a_script_that_never_closes_its_files(s3_folder):
+    code = (
+        "import moxing as mox\n"
+        f"f = mox.file.File({s3_folder + '/small'!r}, 'w'); f.write('left open')\n"
+        f"g = mox.file.File({s3_folder + '/large'!r}, 'wb'); g.write(b'x' * (9 << 20)); g.write(b'y' * (9 << 20))\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert mox.file.read(f"{s3_folder}/small") == "left open"
+    assert mox.file.get_size(f"{s3_folder}/large") == 18 * MB
+
+
+def parts(method, target):
+    return method == "PUT" and "partNumber=3" in target
+
+
+def test_a_failed_part_leaves_nothing(proxy, s3_folder, tmp_path):
+    (tmp_path / "large").write_bytes(LARGE)
+    mox.file.set_auth(retry=1)
+    for write in (
+        lambda: mox.file.copy(tmp_path / "large", f"{s3_folder}/x"),
+        lambda: mox.file.write(f"{s3_folder}/x", LARGE, binary=True),
+        lambda: mox.file.copy_parallel(tmp_path, f"{s3_folder}/d"),
+    ):
+        proxy.fail("500", float("inf"), parts)
+        with pytest.raises(mox.file.MoxFileRespException):
+            write()
+    with pytest.raises(mox.file.MoxFileRespException), mox.file.File(f"{s3_folder}/x", "wb") as f:
+        f.write(LARGE)
+    assert mox.file.list_directory("s3://tests", recursive=True, skip_dir=True).count("x") == 0
+    assert not mox.file.exists(s3_folder)
+    assert uploads(s3_folder) == 0
+
+
+@pytest.mark.parametrize("fault", fault_proxy.FAULTS)
+@pytest.mark.parametrize("step", ["uploads=", "partNumber=2", "uploadId="])
+def test_faults_during_an_upload_in_parts(proxy, s3_folder, tmp_path, fault, step):
+    (tmp_path / "large").write_bytes(LARGE)
+    mox.file.set_auth(client_timeout=0.7 if fault in ("slow", "silent") else 20)
+    proxy.fail(fault, 1, lambda method, target: step in target and (step != "uploadId=" or method == "POST"))
+    mox.file.copy(tmp_path / "large", f"{s3_folder}/x")
+    assert proxy.unused == 0
+    mox.file.set_auth(client_timeout=20)
+    assert mox.file.read(f"{s3_folder}/x", binary=True) == LARGE
+
+
+@pytest.mark.parametrize("fault", [fault for fault in fault_proxy.FAULTS if fault != "damage"])
+def test_faults_during_a_download_in_parts(proxy, large, tmp_path, fault):
+    mox.file.set_auth(client_timeout=0.7 if fault in ("slow", "silent") else 20)
+    proxy.fail(fault, 2, lambda method, target: method == "GET")
+    mox.file.copy(large, tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == LARGE
+
+
+def test_a_truncated_body_is_continued_where_it_ended(proxy, large):
+    proxy.requests.clear()
+    proxy.sent = 0
+    proxy.fail("truncate", 1)
+    assert mox.file.read(large, binary=True) == LARGE
+    assert len(proxy.requests) == 2
+    assert proxy.sent < 1.6 * len(LARGE)
+
+
+def test_a_cut_off_download_is_continued(proxy, large, tmp_path):
+    (tmp_path / "large").write_text("old")
+    mox.file.set_auth(retry=0)
+    seen = []
+
+    def is_later_part(method, target):
+        seen.extend([target] * (method == "GET" and target.endswith("/large")))
+        return len(seen) > 2
+
+    proxy.fail("reset", float("inf"), is_later_part)
+    with pytest.raises(mox.file.MoxFileReadException):
+        mox.file.copy_parallel(os.path.dirname(large), tmp_path, threads=1)
+    assert (tmp_path / "large").read_text() == "old"
+    (part,) = tmp_path.glob(".mox-*.part")
+    proxy.fail("", 0)
+    proxy.sent = 0
+    mox.file.copy_parallel(os.path.dirname(large), tmp_path)
+    assert (tmp_path / "large").read_bytes() == LARGE
+    assert proxy.sent < 6 * MB
+    assert os.listdir(tmp_path) == ["large"]
+    assert not part.exists()
+
+
+def test_a_cut_off_download_of_another_version_is_not_continued(large, tmp_path):
+    client = get_client("s3")
+    key = large.removeprefix("s3://tests/")
+    info = client.head("tests", key)
+    with (
+        pytest.raises(KeyError),
+        downloads._open_part_file(str(tmp_path / "x"), client.url("tests", key), info) as part,
+    ):
+        part.put(0, bytearray(8 * MB))
+        raise KeyError("cut off")
+    assert len(os.listdir(tmp_path)) == 1
+    mox.file.write(large, LARGE[::-1], binary=True)
+    mox.file.copy(large, tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == LARGE[::-1]
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_damaged_large_object_is_noticed(proxy, s3_folder, tmp_path, monkeypatch):
+    """One that was uploaded in one request has its MD5 as ETag."""
+    client = get_client("s3")
+    client.put("tests", f"{s3_folder}/one".removeprefix("s3://tests/"), LARGE)
+    proxy.fail("damage", float("inf"))
+    with pytest.raises(mox.file.MoxFileReadException, match="MD5"):
+        mox.file.copy(f"{s3_folder}/one", tmp_path / "x")
+    assert os.listdir(tmp_path) == []
+    mox.file.set_auth(retry=1)
+    with pytest.raises(mox.file.MoxFileReadException, match="MD5"):
+        mox.file.read(f"{s3_folder}/one", binary=True)
+
+
+def test_a_killed_copy_leaves_no_half_file(proxy, large, tmp_path):
+    code = f"import moxing as mox; mox.file.set_auth(server={proxy.endpoint!r}); mox.file.copy({large!r}, 'x')"
+    proxy.fail("silent", float("inf"), lambda method, target: method == "GET" and len(proxy.requests) > 2)
+    proxy.requests.clear()
+    child = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
+    while not list(tmp_path.glob(".mox-*.part")) or len(proxy.requests) < 3:
+        assert child.poll() is None
+    child.kill()
+    child.wait()
+    assert not (tmp_path / "x").exists()
+    proxy.fail("", 0)
+    mox.file.copy(large, tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == LARGE
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("use_queue", [True, False])
+def test_processes(s3_folder, tmp_path, monkeypatch, own_settings, store, use_queue):
+    """What set_auth was told reaches the processes, and not by their environment or command line."""
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "S3_ENDPOINT"):
+        monkeypatch.delenv(name)
+    keys = store.environment
+    mox.file.set_auth(keys["ACCESS_KEY_ID"], keys["SECRET_ACCESS_KEY"], keys["S3_ENDPOINT"])
+    monkeypatch.setattr(running, "_FILES_PER_PROCESS", 20)
+    monkeypatch.setattr(running, "_BATCH", 5)
+    monkeypatch.setattr(os, "cpu_count", lambda: 6)
+    started = []
+    original = subprocess.Popen.__init__
+
+    def spy(self, arguments, **options):
+        started.append(arguments)
+        original(self, arguments, **options)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", spy)
+    names = [f"{n // 10}/{n}.txt" for n in range(100)]
+    for name in names:
+        path = tmp_path / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    mox.file.copy_parallel(tmp_path / "src", s3_folder, use_queue=use_queue)
+    assert len(started) == 2
+    mox.file.copy_parallel(s3_folder, tmp_path / "dst", use_queue=use_queue)
+    assert len(started) == 4
+    assert {name: (tmp_path / "dst" / name).read_text() for name in names} == {name: name for name in names}
+    assert not any(keys["SECRET_ACCESS_KEY"] in text for arguments in started for text in arguments)
+    mox.file.copy_parallel(s3_folder, tmp_path / "again", is_processing=False)
+    monkeypatch.setattr(file_io, "_NUMBER_OF_PROCESSES", 1)
+    mox.file.copy_parallel(s3_folder, tmp_path / "again")
+    assert len(started) == 4
+
+
+def test_an_error_in_a_process_is_raised_here(proxy, s3_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "_FILES_PER_PROCESS", 20)
+    monkeypatch.setattr(running, "_BATCH", 5)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    for n in range(60):
+        (tmp_path / f"{n}").write_text("x")
+    mox.file.set_auth(retry=0)
+    proxy.fail("503", float("inf"), lambda method, target: method == "PUT")
+    with pytest.raises(mox.file.MoxFileRespException) as caught:
+        mox.file.copy_parallel(tmp_path, s3_folder)
+    assert (caught.value.resp.status, caught.value.resp.code) == (503, "SlowDown")
+
+
+def test_between_two_kinds_of_stores(s3_folder, tmp_path):
+    memory = f"memory://{os.urandom(8).hex()}"
+    mox.file.write(f"{s3_folder}/a/x", "x")
+    mox.file.copy_parallel(s3_folder, memory)
+    mox.file.rename(f"{memory}/a", f"{s3_folder}/b")
+    assert mox.file.list_directory(s3_folder, recursive=True) == ["a", "a/x", "b", "b/x"]
+    mox.file.rename(f"{s3_folder}/b", tmp_path / "c")
+    assert (tmp_path / "c" / "x").read_text() == "x"
+    assert not mox.file.exists(f"{s3_folder}/b")
+    mox.file.rename(tmp_path / "c" / "x", f"{s3_folder}/d")
+    assert mox.file.read(f"{s3_folder}/d") == "x"
+    assert not Path(tmp_path / "c" / "x").exists()
+
+
+def test_two_schemes_for_one_store(proxy, s3_folder):
+    """`s3://b/a` and `obs://b/a` may be one object: copied onto itself and then removed, it would be lost."""
+    other = s3_folder.replace("s3://", "OBS://")
+    mox.file.write(f"{s3_folder}/d/a", "kept")
+    mox.file.rename(f"{s3_folder}/d/a", f"{other}/d/a")
+    mox.file.rename(f"{s3_folder}/d", f"{other}/d/")
+    mox.file.copy(f"{s3_folder}/d/a", f"{other}/d/a")
+    assert mox.file.read(f"{other}/d/a") == "kept"
+    for target in (f"{other}/d", f"{other}/d/inner"):
+        with pytest.raises(ValueError, match="into itself"):
+            mox.file.copy_parallel(f"{s3_folder}/d", target)
+    with pytest.raises(OSError, match="into itself"):
+        mox.file.rename(f"{s3_folder}/d", f"{other}/d/inner")
+    proxy.requests.clear()
+    mox.file.copy(f"{s3_folder}/d/a", f"{other}/b")
+    # The content stayed in the store.
+    assert not any(method == "GET" and target.endswith("/d/a") for method, target in proxy.requests)
+    assert mox.file.read(f"{s3_folder}/b") == "kept"
+
+
+def test_a_bar_on_a_terminal(large, tmp_path):
+    """Both ways, one file and a directory; without a terminal there is none."""
+    code = (
+        "import moxing as mox, os\n"
+        f"mox.file.copy({large!r}, 'one')\n"
+        f"mox.file.copy_parallel({os.path.dirname(large)!r}, 'all')\n"
+        f"mox.file.copy_parallel('all', {os.path.dirname(large) + '-up'!r})\n"
+    )
+    command = [sys.executable, "-c", code]
+    quiet = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, timeout=60)
+    assert (quiet.stdout, quiet.stderr) == (b"", b"")
+    owner, terminal = pty.openpty()
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=terminal, env={**os.environ, "TERM": "xterm"})
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while chunk := os.read(owner, 65536):
+            shown += chunk
+    os.close(owner)
+    assert child.wait() == 0
+    assert shown.count(b"Copying") >= 3
+    assert b"22.0" in shown
