@@ -22,8 +22,13 @@ from moxing.tf1.surgery import CannotRebuild, Part
 SECONDS_PER_CALL = 0.5
 
 #: What `Step.checks` say before the first round: value and type.
-_BEFORE = {"finite": (True, tf.bool), "halt": (0, tf.int32), "reached": (0, tf.int32), "next_steps": (1, tf.int64)}
-_BEFORE["guard"] = (0, tf.int32)
+_BEFORE = {
+    "finite": (True, tf.bool),
+    "guard": (0, tf.int32),
+    "halt": (0, tf.int32),
+    "next_steps": (1, tf.int64),
+    "reached": (0, tf.int32),
+}
 
 
 @dataclass(frozen=True)
