@@ -27,6 +27,8 @@ from moxing.tf1.iterators import RecordedIterator, is_iterator, recorded_iterato
 from moxing.tf1.surgery import CannotRebuild, Part
 
 _ENDLESS = 2**62
+#: Batches of an evaluation that are made ready while one is computed with.
+_BATCHES_AHEAD = 2
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,8 @@ def build_inputs(
             source = with_stand_ins(dataset, stand_in, None if waits else towers - 1)
         else:
             source = dataset
-        iterator = tf.data.make_initializable_iterator(source.prefetch(tf.data.experimental.AUTOTUNE))
+        prefetched = source.prefetch(tf.data.experimental.AUTOTUNE) if limit is None else _begun_often(source)
+        iterator = tf.data.make_initializable_iterator(prefetched)
         elements = _consecutive(iterator, towers)
         inputs = Inputs(
             structure,
@@ -195,6 +198,14 @@ def build_inputs(
             probe = tf.data.make_initializable_iterator(dataset.take(1))
             inputs.probe = Probe(probe.initializer, tf.nest.flatten(probe.get_next()))
         return inputs
+
+
+def _begun_often(source: tf.data.Dataset) -> tf.data.Dataset:
+    """The data set for an iterator that begins anew again and again: that waits for the last one's tuning to end,
+    0.3 s or a second."""
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return source.prefetch(_BATCHES_AHEAD).with_options(options)
 
 
 def part_of(count: Any, share: Share) -> Any:
