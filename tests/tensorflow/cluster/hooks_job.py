@@ -38,16 +38,23 @@ def optimizer_fn():
 
 
 ends: list = []
-log_dir = next(word for word in sys.argv if word.startswith("--log_directory=")).partition("=")[2]
-mox.run(
-    input_fn=input_fn,
-    model_fn=model_fn,
-    optimizer_fn=optimizer_fn,
-    run_mode=mox.ModeKeys.TRAIN,
-    inter_mode=mox.ModeKeys.EVAL,
-    batch_size=4,
-    log_dir=log_dir,
-    max_number_of_steps=7,
-    save_summary_steps=3,
-)
-print("RESULT", json.dumps({"ends": ends}), flush=True)
+
+
+def main() -> None:
+    log_dir = next(word for word in sys.argv if word.startswith("--log_directory=")).partition("=")[2]
+    mox.run(
+        input_fn=input_fn,
+        model_fn=model_fn,
+        optimizer_fn=optimizer_fn,
+        run_mode=mox.ModeKeys.TRAIN,
+        inter_mode=mox.ModeKeys.EVAL,
+        batch_size=4,
+        log_dir=log_dir,
+        max_number_of_steps=7,
+        save_summary_steps=3,
+    )
+    print("RESULT", json.dumps({"ends": ends}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
