@@ -372,7 +372,7 @@ def test_summaries_are_written_once(tmp_path):
         (path,) = directory.glob("events*")
         tags = [value.tag for event in tf.train.summary_iterator(str(path)) for value in event.summary.value]
         assert sorted(set(tags)) == ["learning_rate", "loss", "mine", "rate", "size", "values", "y"]
-        assert len(tags) == 5 * 6
+        assert len(tags) == 5 * 7
         np.testing.assert_allclose(summaries(directory, "mine"), Reference().train(3).of_first, rtol=1e-5)
 
 
