@@ -47,24 +47,57 @@ def runner(
         import moxing.tensorflow  # noqa: F401  (sets the log levels, which `_plain_log_lines` then changes)
 
         with _no_native_messages(), _plain_log_lines(command, names):
-            try:
-                return run(arguments)
-            except ValueError as error:
-                problem = translate(str(error), names)
-            except BrokenPipeError:
-                # Whoever read the output has seen enough: `... | head`. Python flushes once more at its end.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-                return 141
-            except OSError as error:
-                problem = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
-            except KeyboardInterrupt:
-                print(f"{command}: interrupted", file=sys.stderr)
-                return 130
-        line = " ".join(problem.split())
-        print(f"{command}: error: {line.encode('utf-8', 'replace').decode()}", file=sys.stderr)
-        return 2
+            return run_reporting(command, run, arguments, names)
 
     return call
+
+
+def light_runner(
+    command: str, run: Callable[[argparse.Namespace], int], names: Mapping[str, str]
+) -> Callable[[argparse.Namespace], int]:
+    """The same for a command that needs no TensorFlow, whose import takes seconds.
+
+    Example:
+      >>> light_runner('moxing file ls', lambda arguments: 0, {})(argparse.Namespace())
+      0
+    """
+    return lambda arguments: run_reporting(command, run, arguments, names)
+
+
+def run_reporting(
+    command: str, run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace, names: Mapping[str, str]
+) -> int:
+    """Runs a command and returns its exit code; what goes wrong is one line on standard error.
+
+    Example:
+      >>> run_reporting('moxing file ls', lambda arguments: 0, argparse.Namespace(), {})
+      0
+    """
+    try:
+        return run(arguments)
+    except ValueError as error:
+        problem = translate(str(error), names)
+    except BrokenPipeError:
+        # Whoever read the output has seen enough: `... | head`. Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    except OSError as error:
+        problem = _describe(error, names)
+    except KeyboardInterrupt:
+        print(f"{command}: interrupted", file=sys.stderr)
+        return 130
+    line = " ".join(problem.split())
+    print(f"{command}: error: {line.encode('utf-8', 'replace').decode()}", file=sys.stderr)
+    return 2
+
+
+def _describe(error: OSError, names: Mapping[str, str]) -> str:
+    """The file and what is wrong; an argument that the message begins with is named before its value."""
+    file, text = error.filename or "", error.strerror or str(error)
+    argument, separator, rest = text.partition(": ")
+    if separator and file and argument in names:
+        return f"{names[argument]}={file!r}: {translate(rest, names)}"
+    return f"{file}: {translate(text, names)}".removeprefix(": ")
 
 
 @contextmanager

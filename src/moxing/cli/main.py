@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from moxing._version import __version__
-from moxing.cli import checkpoint, data, demo, enable, lr, run, zoo
+from moxing.cli import checkpoint, data, demo, enable, file, lr, run, zoo
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     enable.add_commands(commands)
     demo.add_commands(commands)
     data.add_commands(commands)
+    file.add_commands(commands)
     checkpoint.add_commands(commands)
     zoo.add_commands(commands)
     lr.add_commands(commands)

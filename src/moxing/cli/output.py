@@ -65,6 +65,32 @@ def megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
 
 
+def human_size(count: int) -> str:
+    """A size with the unit that fits.
+
+    Example:
+      >>> human_size(999), human_size(1_500), human_size(2_345_678_901)
+      ('999 B', '1.5 kB', '2.3 GB')
+    """
+    if count < 1000:
+        return f"{count} B"
+    size, units = count / 1000, ["kB", "MB", "GB", "TB", "PB"]
+    while size >= 999.95 and len(units) > 1:
+        size /= 1000
+        del units[0]
+    return f"{size:.1f} {units[0]}"
+
+
+def files(count: int) -> str:
+    """How many files, in words.
+
+    Example:
+      >>> files(1), files(2000)
+      ('1 file', '2,000 files')
+    """
+    return f"{count:,} file{'' if count == 1 else 's'}"
+
+
 def counted(counts: dict[str, int]) -> str:
     """Kinds and numbers, the most frequent first.
 

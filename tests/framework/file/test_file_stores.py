@@ -315,6 +315,36 @@ def test_between_two_kinds_of_stores(s3_folder, tmp_path):
     assert not Path(tmp_path / "c" / "x").exists()
 
 
+def test_copy_parallel_of_a_single_file_is_copy(s3_folder, tmp_path):
+    (tmp_path / "a").write_text("a")
+    mox.file.copy_parallel(tmp_path / "a", f"{s3_folder}/one")
+    mox.file.copy_parallel(f"{s3_folder}/one", tmp_path / "b")
+    assert (tmp_path / "b").read_text() == "a"
+    for source in (tmp_path / "none", f"{s3_folder}/none"):
+        with pytest.raises(mox.file.MoxFileNotExistsException, match="src_url"):
+            mox.file.copy_parallel(source, f"{s3_folder}/two")
+    with pytest.raises(ValueError, match="file_list"):
+        mox.file.copy_parallel(tmp_path / "a", f"{s3_folder}/two", file_list=["x"])
+
+
+def test_a_full_disk_is_no_failure_of_the_connection(large, tmp_path, monkeypatch):
+    """It is told at once, not repeated as a request that failed."""
+    calls = []
+
+    def full(descriptor, content, offset):
+        calls.append(offset)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(downloads.os, "pwrite", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        mox.file.copy_parallel(os.path.dirname(large), tmp_path, threads=1)
+    assert caught.value.errno == 28
+    assert len(calls) == len(set(calls))
+    with pytest.raises(OSError, match="No space left"):
+        mox.file.copy(large, tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
 def test_two_schemes_for_one_store(proxy, s3_folder):
     """`s3://b/a` and `obs://b/a` may be one object: copied onto itself and then removed, it would be lost."""
     other = s3_folder.replace("s3://", "OBS://")

@@ -279,14 +279,14 @@ def test_names_that_are_no_utf_8(tmp_path, src):
 
 
 def test_the_first_failure_stops_the_rest(tmp_path, src, monkeypatch):
-    original = transfer._copy_file
+    original = transfer.copy_local
 
     def fail(source, target):
         if source.endswith("a.txt"):
             raise OSError(28, "No space left on device", target)
         original(source, target)
 
-    monkeypatch.setattr(transfer, "_copy_file", fail)
+    monkeypatch.setattr(transfer, "copy_local", fail)
     with pytest.raises(OSError, match="No space"):
         mox.file.copy_parallel(src, tmp_path / "dst", threads=1)
     assert len(contents(tmp_path / "dst")) < len(NAMES)

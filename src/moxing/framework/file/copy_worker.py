@@ -54,18 +54,18 @@ class CopyWorker:
 
     def feed(self, take: Callable[[], list[CopyTask] | None], failures: list[BaseException]) -> None:
         """Gives the process batches as long as there are any; what goes wrong is added to `failures`."""
-        waiting: deque[int] = deque()
+        waiting: deque[tuple[int, int]] = deque()
         try:
             while True:
                 while len(waiting) < _OUTSTANDING and (batch := take()):
                     self._send(batch)
-                    waiting.append(sum(task.length for task in batch))
+                    waiting.append((sum(task.length for task in batch), len(batch)))
                 if not waiting:
                     return
                 line = self._process.stdout.readline() if self._process.stdout else b""
                 if not line:
                     raise OSError(f"a process that copied files ended with code {self._process.wait()}")
-                advance(waiting.popleft())
+                advance(*waiting.popleft())
                 if (answer := json.loads(line)) is not None:
                     failures.append(_rebuild(answer))
         except BaseException as error:

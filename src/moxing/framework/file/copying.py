@@ -35,13 +35,17 @@ class CopyTask(NamedTuple):
 
 
 def copy_file(task: CopyTask) -> None:
-    """Copies a file if at least one of the two places is not local. The copy appears when it is complete."""
+    """Copies a file from one place to another. The copy appears when it is complete."""
     source, target = find_place(task.source, "src_url"), find_place(task.target, "dst_url")
     if source is None and target is not None:
         _upload(local_path(task.source, "src_url"), target, task.at_once)
         return
     if source is None:
-        raise ValueError(f"src_url={task.source!r}, dst_url={task.target!r}: expected a url for one of them.")
+        from moxing.framework.file.transfer import copy_local
+
+        copy_local(local_path(task.source, "src_url"), local_path(task.target, "dst_url"))
+        advance(task.length)
+        return
     if target is None:
         known = None if task.version is None else RemoteEntry("", False, task.length, 0, task.version)
         found = source.backend.download(source.path, local_path(task.target, "dst_url"), known, task.at_once)

@@ -78,11 +78,14 @@ def _download_parts(
 
         def fetch(number: int) -> None:
             start = number * PART_SIZE
-            found = client.get(bucket, key, start, min(start + PART_SIZE, info.size), info.etag or None)
+            end = min(start + PART_SIZE, info.size)
+            # Straight into the file: parts in memory would be allocated and given back all the time.
+            with _disk_errors():
+                found = client.get_into(part_file.place(number), bucket, key, start, end, info.etag or None)
             if found is None:
                 raise _stale(url, "the object was removed while it was read")
-            part_file.put(number, found[0])
-            advance(len(found[0]))
+            part_file.mark(number)
+            advance(end - start)
 
         with ThreadPoolExecutor(at_once, thread_name_prefix="mox-part") as pool:
             futures = [pool.submit(fetch, number) for number in missing]
@@ -102,6 +105,47 @@ def _stale(url: str, message: str) -> MoxFileReadException:
     return MoxFileReadException(StoreResponse(0, "Damaged", message), errno.EIO, f"GET: {message}", url)
 
 
+class _DiskError(Exception):
+    """A failure of the disk, which must not pass for one of the connection: repeating the request would not help."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+@contextlib.contextmanager
+def _disk_errors() -> Iterator[None]:
+    """Failures of the disk as what they are, outside of the client."""
+    try:
+        yield
+    except _DiskError as error:
+        raise error.error from None
+
+
+class _Place:
+    """A piece of a file that is filled from its beginning."""
+
+    def __init__(self, descriptor: int, start: int) -> None:
+        self._descriptor, self._start, self._length = descriptor, start, 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iadd__(self, chunk: bytes | bytearray) -> _Place:
+        view = memoryview(chunk)
+        while view:
+            try:
+                written = os.pwrite(self._descriptor, view, self._start + self._length)
+            except OSError as error:
+                raise _DiskError(error) from None
+            view, self._length = view[written:], self._length + written
+        return self
+
+    def clear(self) -> None:
+        """Begins again."""
+        self._length = 0
+
+
 @dataclass
 class _PartFile:
     """The content as far as it has arrived, and behind it one byte for every part: 1 when the part is there."""
@@ -119,12 +163,19 @@ class _PartFile:
         marks = os.pread(self.descriptor, self._count, self.size).ljust(self._count, b"\0")
         return [number for number, mark in enumerate(marks) if mark != 1]
 
+    def place(self, number: int) -> _Place:
+        """Where a part is written."""
+        return _Place(self.descriptor, number * PART_SIZE)
+
     def put(self, number: int, content: bytearray) -> None:
-        """Writes a part, and then that it is there."""
-        view, start = memoryview(content), number * PART_SIZE
-        while view:
-            written = os.pwrite(self.descriptor, view, start)
-            view, start = view[written:], start + written
+        """Writes a part that has arrived in memory."""
+        with _disk_errors():
+            place = self.place(number)
+            place += content
+        self.mark(number)
+
+    def mark(self, number: int) -> None:
+        """Notes that a part is there."""
         os.pwrite(self.descriptor, b"\1", self.size + number)
 
     def md5(self) -> str:

@@ -13,6 +13,7 @@ from moxing.framework.file.copying import CopyTask, copy_file
 from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import MoxFileNameDuplicateException, is_a_directory, not_exists
 from moxing.framework.file.listing import TreeEntry, iterate_tree
+from moxing.framework.file.operations import exists, is_directory
 from moxing.framework.file.paths import Url, local_path
 from moxing.framework.file.progress import transfer_bar
 from moxing.framework.file.remote_file import missing_file
@@ -82,17 +83,14 @@ def copy_tree(src_url: Url, dst_url: Url, names: list[str] | None, options: Copy
     """`copy_parallel`: what is in a directory, or the named parts of it, into another directory."""
     src, dst = os.fsdecode(src_url), os.fsdecode(dst_url)
     source, target = find_place(src, "src_url"), find_place(dst, "dst_url")
-    if source is None:
-        entries = _local_entries(local_path(src, "src_url"), names)
-    else:
-        if not source.backend.is_directory(source.path):
-            if source.backend.stat(source.path) is None:
-                raise not_exists("src_url", src)
-            if names is not None:
-                raise ValueError(f"file_list={names!r}: expected None, since src_url={src!r} is a file.")
-            copy_one(src, dst, options.threads)
-            return
-        entries = _remote_entries(source, names)
+    if not is_directory(src):
+        if not exists(src):
+            raise not_exists("src_url", src)
+        if names is not None:
+            raise ValueError(f"file_list={names!r}: expected None, since src_url={src!r} is a file.")
+        copy_one(src, dst, options.threads)
+        return
+    entries = _local_entries(local_path(src, "src_url"), names) if source is None else _remote_entries(source, names)
     if target is None:
         tasks = _plan_download(src, local_path(dst, "dst_url"), entries)
     else:
@@ -143,7 +141,7 @@ def _plan_download(src: str, dst: str, entries: Iterable[RemoteEntry]) -> list[C
     tree = TargetTree(dst)
     tasks = []
     for entry in entries:
-        relative = _check_name(src, entry)
+        relative = check_name(src, entry.relative)
         if entry.is_directory:
             tree.add_directory(relative)
         else:
@@ -153,14 +151,19 @@ def _plan_download(src: str, dst: str, entries: Iterable[RemoteEntry]) -> list[C
     return tasks
 
 
-def _check_name(src: str, entry: RemoteEntry) -> str:
-    parts = entry.relative.split("/")
-    if "\0" in entry.relative or any(part in _BAD_PARTS for part in parts):
+def check_name(src: str, relative: str) -> str:
+    """A key below `src` that is to be a local path, if it can be one.
+
+    Example:
+      >>> check_name('s3://bucket', 'a/b')
+      'a/b'
+    """
+    if "\0" in relative or any(part in _BAD_PARTS for part in relative.split("/")):
         raise ValueError(
-            f"src_url={src!r}: the key {entry.relative!r} in it cannot be a path below dst_url; nothing was copied. "
+            f"src_url={src!r}: the key {relative!r} in it cannot be a path below dst_url; nothing was copied. "
             "Name the files to copy in file_list."
         )
-    return entry.relative
+    return relative
 
 
 def _plan_upload(src: str, target: Place, entries: Iterable[RemoteEntry], source: Place | None) -> list[CopyTask]:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 
 from moxing.framework.file.copying import CopyTask, copy_file
-from moxing.framework.file.progress import transfer_bar
+from moxing.framework.file.progress import advance, transfer_bar
 
 #: Fewer are copied in the time that a process takes to start.
 _FILES_PER_PROCESS = 500
@@ -39,7 +39,7 @@ def run_tasks(tasks: list[CopyTask], options: CopyOptions) -> None:
     tasks = _share_out(tasks, options.threads)
     count = _count_processes(len(tasks), options)
     batches = deque(tasks[start : start + _BATCH] for start in range(0, len(tasks), _BATCH))
-    with transfer_bar(sum(task.length for task in tasks)):
+    with transfer_bar(sum(task.length for task in tasks), files=len(tasks)):
         if count <= 1:
             run_in_threads(tasks, options.threads)
         else:
@@ -77,6 +77,7 @@ def run_in_threads(tasks: list[CopyTask], threads: int) -> None:
         try:
             for future in as_completed(futures):
                 future.result()
+                advance(0, files=1)
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise

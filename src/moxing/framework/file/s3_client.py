@@ -17,6 +17,7 @@ from moxing.framework.file.s3_http import (
     Body,
     Request,
     Requester,
+    Sink,
     content_md5,
     lower,
     transport_failure,
@@ -71,12 +72,30 @@ class Client(Requester):
     def get(
         self, bucket: str, key: str, start: int = 0, end: int | None = None, etag: str | None = None
     ) -> tuple[bytearray, ObjectInfo] | None:
-        """The content from `start` up to before `end`, checked; None where there is no object.
+        """The content from `start` up to before `end`, checked, and what the store says about the object.
+
+        None where there is no object. See `get_into`.
+        """
+        content = bytearray()
+        info = self.get_into(content, bucket, key, start, end, etag)
+        return None if info is None else (content, info)
+
+    def get_into(
+        self,
+        content: Sink,
+        bucket: str,
+        key: str,
+        start: int = 0,
+        end: int | None = None,
+        etag: str | None = None,
+    ) -> ObjectInfo | None:
+        """Puts the content from `start` up to before `end` into `content`; None where there is no object.
 
         A body that breaks off is continued where it ended. What comes in one piece is compared with the ETag if that is
         an MD5.
 
         Args:
+          content: Gets the bytes; empty at first.
           bucket: The bucket.
           key: The key.
           start: The first byte.
@@ -86,7 +105,7 @@ class Client(Requester):
         Raises:
           MoxFileReadException: The content did not arrive, or the object is no longer the one of `etag`.
         """
-        content, given = bytearray(), etag
+        given = etag
         info: ObjectInfo | None = None
         attempt, forgiven = 0, 0
         while True:
@@ -99,22 +118,23 @@ class Client(Requester):
                     headers = lower(raw.headers)
                     info = _range_info(headers, raw.status)
                     etag = info.etag or etag
-                    if raw.status == 200 and request.headers and (start or content):
+                    if raw.status == 200 and request.headers:
                         # The store does not know ranges, or has another version: all from the beginning.
                         content.clear()
-                    self.read_body(raw, content)
                     if raw.status == 200 and (start or end is not None):
-                        content = content[start:end]
+                        content += self.read_body(raw)[start:end]
+                    else:
+                        self.read_body(raw, content)
                     if _is_intact(content, info, start, end):
-                        return content, info
+                        return info
                     content.clear()
                     response = StoreResponse(0, "Damaged", "the content has not the size or MD5 of the object")
                 else:
                     answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
                     if answer.status == 404:
                         return None
-                    if answer.status == 416 and not content:
-                        return bytearray(), _unsatisfied(answer.headers, info)
+                    if answer.status == 416 and not len(content):
+                        return _unsatisfied(answer.headers, info)
                     response = parse_error(answer.status, answer.headers, bytes(answer.body))
                     if answer.status == 412 and given is not None:
                         message = "GET: the object changed while it was read"
@@ -133,7 +153,7 @@ class Client(Requester):
                 response = transport_failure(error)
                 if info is not None and _is_intact(content, info, start, end):
                     # It broke behind the last byte.
-                    return content, info
+                    return info
             if len(content) - forgiven >= _FORGIVEN_AFTER:
                 attempt, forgiven = 1, len(content)
             self.pause_or_fail(response, request, attempt, wait)
@@ -210,11 +230,11 @@ class Client(Requester):
         return answer.status != 404
 
 
-def _is_intact(content: bytearray, info: ObjectInfo, start: int, end: int | None) -> bool:
+def _is_intact(content: Sink, info: ObjectInfo, start: int, end: int | None) -> bool:
     """Whether it is all that was asked for, and what the MD5 says where it is that of just this."""
     if len(content) != max(0, (info.size if end is None else min(end, info.size)) - start):
         return False
-    if start or len(content) != info.size or info.md5 is None:
+    if start or len(content) != info.size or info.md5 is None or not isinstance(content, bytearray):
         return True
     return hashlib.md5(content, usedforsecurity=False).hexdigest() == info.md5
 

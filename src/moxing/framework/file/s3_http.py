@@ -10,7 +10,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import urllib3
 
@@ -28,6 +28,16 @@ _SLOWEST_RATE = 1024
 _CHUNK = 1 << 18
 #: Progress after which earlier failures of a transfer are forgiven.
 _FORGIVEN_AFTER = 1 << 20
+
+
+class Sink(Protocol):
+    """What takes the content of an answer: a bytearray, or a place in a file."""
+
+    def __len__(self) -> int: ...
+
+    def __iadd__(self, chunk: Any, /) -> Any: ...
+
+    def clear(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -171,12 +181,12 @@ class Requester:
             headers["content-md5"] = content_md5(request.body)
         return UNSIGNED
 
-    def read_body(self, raw: urllib3.BaseHTTPResponse, into: bytearray | None = None) -> bytes | bytearray:
+    def read_body(self, raw: urllib3.BaseHTTPResponse, into: Sink | None = None) -> Any:
         """Reads the content of an answer. What was read before a failure is in `into`.
 
         An answer without content is read, too: only then the connection is free for the next request.
         """
-        content = bytearray() if into is None else into
+        content: Any = bytearray() if into is None else into
         started, before = time.monotonic(), len(content)
         try:
             while chunk := raw.read1(_CHUNK):

@@ -53,10 +53,18 @@ def copy(src_url: Url, dst_url: Url, client_id: str | None = None) -> None:
     if os.path.isdir(dst) or dst.endswith("/"):
         raise is_a_directory("dst_url", dst, "give the name of the copy")
     os.makedirs(os.path.dirname(os.path.realpath(dst)), exist_ok=True)
-    _copy_file(src, dst)
+    copy_local(src, dst)
 
 
-def _copy_file(src: str, dst: str) -> None:
+def copy_local(src: str, dst: str) -> None:
+    """Copies a local file to a local path in a directory that exists.
+
+    Example:
+      >>> copy_local('/no/such/file', '/tmp/x')
+      Traceback (most recent call last):
+      ...
+      FileNotFoundError: [Errno 2] No such file or directory: '/no/such/file'
+    """
     status = os.stat(src)
     if not stat_module.S_ISREG(status.st_mode):
         # Reading a pipe could wait for ever.
@@ -190,7 +198,7 @@ def _copy_all(files: dict[str, str], threads: int) -> None:
     if not files:
         return
     with ThreadPoolExecutor(min(threads, len(files)), thread_name_prefix="mox-copy") as pool:
-        futures = [pool.submit(_copy_file, source, target) for target, source in files.items()]
+        futures = [pool.submit(copy_local, source, target) for target, source in files.items()]
         try:
             for future in as_completed(futures):
                 future.result()

@@ -1,0 +1,257 @@
+"""`moxing file sync` between a disk and a real store: what it copies, what it leaves, what it removes."""
+
+import os
+import time
+
+import pytest
+
+import moxing as mox
+from moxing.cli import file_compare, main
+from moxing.framework.file.auth import get_client
+from moxing.framework.file.entries import RemoteEntry
+from moxing.framework.file.object_store import ObjectStore
+
+FILES = {"a.txt": "hello", "sub/b.txt": "bc", "sub/deep/c": "c", "data": "d", "data-twin/x": "x"}
+WAYS = [("disk", "disk"), ("disk", "store"), ("store", "disk"), ("store", "store")]
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: "-".join(way))
+def places(request, tmp_path):
+    roots = {"disk": str(tmp_path)}
+    if "store" in request.param:
+        roots["store"] = request.getfixturevalue("s3_folder")
+    source, target = (roots[kind] for kind in request.param)
+    put(f"{source}/from", FILES)
+    return f"{source}/from", f"{target}/to"
+
+
+def put(root, files):
+    for name, content in files.items():
+        if "://" not in root:
+            mox.file.make_dirs(os.path.dirname(f"{root}/{name}"))
+        mox.file.write(f"{root}/{name}", content)
+
+
+def contents(root):
+    return {name: mox.file.read(f"{root}/{name}") for name in mox.file.list_directory(root, True, skip_dir=True)}
+
+
+def age(root, seconds):
+    """Makes local files older, and waits that long where the clock is the store's."""
+    if "://" in root:
+        time.sleep(seconds)
+        return
+    for path, _, names in os.walk(root):
+        for name in names:
+            moment = os.stat(os.path.join(path, name)).st_mtime - seconds
+            os.utime(os.path.join(path, name), (moment, moment))
+
+
+@pytest.fixture
+def run(capfd):
+    def call(*words, code=0):
+        assert main.main(["file", "sync", *map(str, words)]) == code
+        out, err = capfd.readouterr()
+        if code:
+            assert out == ""
+            assert err.count("\n") == 1
+            return err.strip()
+        assert err == ""
+        return out.splitlines()
+
+    return call
+
+
+@pytest.mark.parametrize("slashes", [("", ""), ("/", ""), ("", "/"), ("//", "/")])
+def test_twice_is_once(places, run, slashes):
+    """The second time nothing is copied, even at once, and slashes change nothing."""
+    src, dst = (place + slash for place, slash in zip(places, slashes, strict=True))
+    assert run(src, dst) == ["copied 5 files, 10 B; 0 files up to date"]
+    assert contents(places[1]) == FILES
+    assert run(src, dst) == ["copied 0 files, 0 B; 5 files up to date"]
+    assert run("--checksum", src, dst) == ["copied 0 files, 0 B; 5 files up to date"]
+    if "://" in dst:
+        # No object marks a directory that has something in it.
+        prefix = places[1].removeprefix("s3://tests/")
+        keys = [item.key.removeprefix(f"{prefix}/") for item in get_client("s3").list_objects("tests", f"{prefix}/")]
+        assert sorted(keys) == sorted(FILES)
+
+
+def test_empty_directories_come_and_go(places, run):
+    src, dst = places
+    mox.file.make_dirs(f"{src}/empty/below")
+    for _ in range(2):
+        run(src, dst)
+        assert mox.file.is_directory(f"{dst}/empty/below")
+    mox.file.remove(f"{src}/empty", recursive=True)
+    run("--delete", src, dst)
+    assert not mox.file.exists(f"{dst}/empty")
+
+
+def test_what_has_changed_is_copied(places, run):
+    src, dst = places
+    run(src, dst)
+    put(src, {"a.txt": "longer than before", "new/file": "n"})
+    lines = run("-v", src, dst)
+    assert sorted(lines[:2]) == [
+        f"copied {src}/a.txt to {dst}/a.txt",
+        f"copied {src}/new/file to {dst}/new/file",
+    ]
+    assert lines[2] == "copied 2 files, 19 B; 4 files up to date"
+    assert contents(dst) == FILES | {"a.txt": "longer than before", "new/file": "n"}
+
+
+def test_same_size_and_newer(places, run):
+    src, dst = places
+    run(src, dst)
+    time.sleep(1.1)
+    put(src, {"a.txt": "HELLO"})
+    assert run(src, dst) == ["copied 1 file, 5 B; 4 files up to date"]
+    assert contents(dst) == FILES | {"a.txt": "HELLO"}
+
+
+def test_same_size_and_older_needs_checksum(places, run):
+    src, dst = places
+    age(src, 2)
+    put(dst, FILES | {"a.txt": "HELLO"})
+    assert run(src, dst) == ["copied 0 files, 0 B; 5 files up to date"]
+    assert run("--checksum", src, dst) == ["copied 1 file, 5 B; 4 files up to date"]
+    assert contents(dst) == FILES
+
+
+def test_delete_only_with_the_flag(places, run):
+    src, dst = places
+    put(dst, {"old": "o", "sub/old": "o", "gone/deep/old": "o"})
+    mox.file.make_dirs(f"{dst}/empty")
+    run(src, dst)
+    assert contents(dst) == FILES | {"old": "o", "sub/old": "o", "gone/deep/old": "o"}
+    lines = run("--delete", "--dry-run", src, dst)
+    assert sorted(lines) == sorted(
+        f"would remove {dst}/{name}" for name in ("old", "sub/old", "gone/deep/old", "gone/deep/", "gone/", "empty/")
+    )
+    assert len(contents(dst)) == 8
+    assert run("--delete", src, dst) == ["copied 0 files, 0 B; 5 files up to date; removed 3 files, 3 B"]
+    assert contents(dst) == FILES
+    assert mox.file.list_directory(dst) == ["a.txt", "data", "data-twin", "sub"]
+
+
+def test_delete_stays_in_the_target(places, run, tmp_path):
+    """Neighbours with the same beginning, and what links lead to, are not the target's."""
+    src, dst = places
+    put(f"{dst}-twin", {"kept": "k"})
+    put(os.path.dirname(dst), {"beside": "b"})
+    put(dst, {"old": "o"})
+    outside = tmp_path / "outside"
+    put(str(outside), {"kept": "k", "sub/kept": "k"})
+    if "://" not in dst:
+        os.symlink(outside, f"{dst}/link")
+        os.symlink(outside / "kept", f"{dst}/file-link")
+    run("--delete", src, dst)
+    assert contents(dst) == FILES
+    assert contents(f"{dst}-twin") == {"kept": "k"}
+    assert mox.file.read(f"{os.path.dirname(dst)}/beside") == "b"
+    assert contents(str(outside)) == {"kept": "k", "sub/kept": "k"}
+
+
+@pytest.mark.parametrize("key", ["../outside", "a/../../outside", "..", "./x", "a//b"])
+def test_delete_of_hostile_keys(run, s3_folder, tmp_path, monkeypatch, key):
+    """A server may take `to/../outside` for `outside`: such a key is not asked to be removed."""
+    put(s3_folder, {"outside": "o", "to/old": "x"})
+    put(str(tmp_path), {"a": "a"})
+    tree = ObjectStore.tree
+    monkeypatch.setattr(ObjectStore, "tree", lambda store, path: [*tree(store, path), RemoteEntry(key, False, 4)])
+    error = run("--delete", tmp_path, f"{s3_folder}/to", code=2)
+    assert f"DST='{s3_folder}/to': the key '{key}' in it" in error
+    monkeypatch.setattr(ObjectStore, "tree", tree)
+    assert mox.file.list_directory(s3_folder, True, skip_dir=True) == ["outside", "to/old"]
+
+
+def test_links_in_the_target_are_not_written_through(places, run, tmp_path):
+    src, dst = places
+    if "://" in dst:
+        pytest.skip("a store has no links")
+    outside = tmp_path / "outside"
+    put(str(outside), {"b.txt": "xx", "kept": "k"})
+    os.makedirs(dst)
+    os.symlink(outside, f"{dst}/sub")
+    assert "is a link that leads out of it" in run("--delete", src, dst, code=2)
+    assert contents(str(outside)) == {"b.txt": "xx", "kept": "k"}
+
+
+def test_a_failed_copy_removes_nothing(run, tmp_path, s3_folder):
+    put(str(tmp_path / "from"), {"new": "n"})
+    put(f"{s3_folder}/to", {"old": "o"})
+    put(str(tmp_path / "to"), {"old": "o", "new/x": "x"})
+    assert "a directory has the name of a file" in run("--delete", tmp_path / "from", tmp_path / "to", code=2)
+    assert contents(str(tmp_path / "to")) == {"old": "o", "new/x": "x"}
+
+
+def test_dry_run_changes_nothing(places, run):
+    src, dst = places
+    put(dst, {"old": "o"})
+    lines = run("--dry-run", "--delete", src, dst)
+    assert sorted(lines)[-1] == f"would remove {dst}/old"
+    assert len(lines) == 6
+    assert contents(dst) == {"old": "o"}
+
+
+def test_errors_name_the_argument(places, run):
+    src, dst = places
+    assert f"SRC='{src}/none': no such file or directory" in run(f"{src}/none", dst, code=2)
+    error = run(f"{src}/a.txt", dst, code=2)
+    assert error == f"moxing file sync: error: {src}/a.txt: SRC is not a directory, `moxing file cp` copies files"
+    put(dst, {"file": "x"})
+    assert "DST is not a directory" in run(src, f"{dst}/file", code=2)
+    for target in (src, f"{src}/", f"{src}/sub"):
+        assert "expected a directory outside SRC" in run("--delete", src, target, code=2)
+    assert "does not lie in" in run("--delete", f"{src}/sub", src, code=2)
+    assert contents(src) == FILES
+
+
+def test_the_same_store_under_two_schemes(run, s3_folder):
+    put(f"{s3_folder}/from/sub", {"a": "a"})
+    other = s3_folder.replace("s3://", "obs://")
+    assert "does not lie in" in run("--delete", f"{s3_folder}/from/sub", f"{other}/from", code=2)
+    assert contents(f"{s3_folder}/from") == {"sub/a": "a"}
+
+
+def test_what_transfers_leave_is_not_copied(run, s3_folder, tmp_path):
+    put(str(tmp_path / "from"), {".mox-0123456789abcdef.tmp": "half", ".mox-01-23.part": "half", "whole": "w"})
+    run("--delete", tmp_path / "from", f"{s3_folder}/to")
+    assert contents(f"{s3_folder}/to") == {"whole": "w"}
+
+
+def test_checksums_of_objects_in_parts(run, s3_folder, tmp_path):
+    """The ETag of what came in parts is compared, too: by whoever uploaded it, with the usual sizes of parts."""
+    (tmp_path / "from").mkdir()
+    content = os.urandom(1 << 20) * 21
+    (tmp_path / "from" / "large").write_bytes(content)
+    run(tmp_path / "from", f"{s3_folder}/to")
+    assert get_client("s3").head("tests", f"{s3_folder}/to/large".removeprefix("s3://tests/")).etag.endswith('-3"')
+    assert run("--checksum", tmp_path / "from", f"{s3_folder}/to")[0].startswith("copied 0 files")
+    assert run("--checksum", f"{s3_folder}/to", tmp_path / "from")[0].startswith("copied 0 files")
+    (tmp_path / "from" / "large").write_bytes(content[:-1] + b"\0" if content[-1] else content[:-1] + b"\1")
+    assert run("--checksum", tmp_path / "from", f"{s3_folder}/to")[0].startswith("copied 1 file, 22.0 MB")
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        (10_500_000_000, 10_400_000_001, True),
+        (10_500_000_000, 10_600_000_001, False),
+        (10_500_000_000, 10_000_000_000, None),
+        (11_500_000_000, 10_000_000_000, True),
+        (10_000_000_000, 10_500_000_000, None),
+        (10_000_000_000, 11_500_000_000, False),
+    ],
+)
+def test_times_of_a_store_are_whole_seconds(ours, theirs, expected):
+    entries = [RemoteEntry("a", False, 1, moment) for moment in (ours, theirs)]
+    assert file_compare.source_is_newer(*entries) is expected
+
+
+def test_an_empty_source_empties_the_target(run, tmp_path):
+    (tmp_path / "from").mkdir()
+    put(str(tmp_path / "to"), {"a/b": "x"})
+    assert run("--delete", tmp_path / "from", tmp_path / "to")[0].endswith("removed 1 file, 1 B")
+    assert os.listdir(tmp_path / "to") == []
