@@ -98,7 +98,7 @@ def test_import_moxing_is_light():
 
 PUBLIC = [
     *("AggregativeSessionRunHook", "ExportKeys", "ExportSpec", "InputSpec", "ModeKeys", "ModelSpec", "OptimizerKeys"),
-    *("RunResult", "__version__", "file", "get_collection", "get_flag", "get_optimizer_fn", "run", "set_flag"),
+    *("RunResult", "__version__", "cache", "file", "get_collection", "get_flag", "get_optimizer_fn", "run", "set_flag"),
     *("AsyncRawGenerator", "ImageClassificationRawDataset", "ImageClassificationRawMetadata"),
     *("ImageClassificationTFRecordDataset", "ImageClassificationTFRecordMetadata"),
     *("MultilabelClassificationRawDataset", "MultilabelClassificationRawMetadata", "PreprocessingKeys"),

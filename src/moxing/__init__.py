@@ -5,5 +5,6 @@
 
 from moxing._version import __version__
 from moxing.framework import file
+from moxing.framework.cache import cache
 
-__all__ = ["__version__", "file"]
+__all__ = ["__version__", "cache", "file"]

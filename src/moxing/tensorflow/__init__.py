@@ -10,6 +10,7 @@ _environment.import_tensorflow()
 # ruff: noqa: E402  (TensorFlow reads its switches at import, so they come first)
 from moxing._version import __version__
 from moxing.framework import file
+from moxing.framework.cache import cache
 from moxing.tensorflow import start_up as _start_up
 from moxing.tensorflow.datasets import (
     AsyncRawGenerator,
@@ -80,6 +81,7 @@ __all__ = [
     "RunResult",
     "ThroughputHook",
     "__version__",
+    "cache",
     "file",
     "get_collection",
     "get_data_augmentation_fn",
@@ -99,7 +101,6 @@ __all__ = [
 #: Names of the original that this version does not have, by the part they belong to.
 _NOT_YET = {
     "hyper-parameter search": ("auto",),
-    "object stores": ("cache",),
 }  # fmt: skip
 
 

@@ -18,8 +18,12 @@ _SERVED: dict[str, str] = {
     "tensorflow.flags": "moxing.tf1.flags",
     "tensorflow.app": "moxing.tf1.app",
     "tensorflow.app.flags": "moxing.tf1.flags",
+    "tensorflow.gfile": "moxing.tf1.gfile",
+    "tensorflow.io.gfile": "moxing.tf1.io_gfile",
+    "tensorflow.python.lib.io.file_io": "moxing.tf1.file_io",
     "tensorflow.python.platform.flags": "moxing.tf1.flags",
     "tensorflow.python.platform.app": "moxing.tf1.app",
+    "tensorflow.python.platform.gfile": "moxing.tf1.gfile",
     "tensorflow.compat.v2": "tensorflow",
     **legacy_keras.MODULES,
 }

@@ -15,6 +15,7 @@ ERROR = "<Error><Code>{}</Code><Message>asked for by a test</Message><RequestId>
 #: Faults that answer in place of the store: status and code.
 REGION = "eu-elsewhere-1"
 ANSWERS = {"500": (500, "InternalError"), "503": (503, "SlowDown"), "429": (429, "Throttling")}
+#: Beside these there is "slow_upload": 20 kB a second on the way there.
 #: Faults that happen on the way back: the store has done what it was asked to.
 ON_THE_WAY_BACK = ("reset_body", "truncate", "slow", "damage")
 FAULTS = (*ANSWERS, "reset", "reset_upload", "silent", "damage_upload", *ON_THE_WAY_BACK)
@@ -65,6 +66,10 @@ class FaultProxy:
 
     def wait(self, seconds: float) -> None:
         self._stop.wait(seconds)
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stop.is_set()
 
     def __enter__(self) -> FaultProxy:
         self._server = _Server(("127.0.0.1", 0), _Handler)
@@ -120,7 +125,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.rfile.read(length // 2)
             self._reset()
             return
-        body = self.rfile.read(length)
+        body = self._read_slowly(length) if fault == "slow_upload" else self.rfile.read(length)
+        if len(body) < length:
+            return  # the client has gone
         if fault == "reset":
             self._reset()
         elif fault == "silent":
@@ -136,6 +143,17 @@ class _Handler(BaseHTTPRequestHandler):
             if fault == "damage_upload" and body:
                 body = bytes([body[0] ^ 255]) + body[1:]
             self._forward(body, fault)
+
+    def _read_slowly(self, length: int) -> bytes:
+        """Takes a body in pieces, as over a slow line."""
+        body = b""
+        while len(body) < length and not self.server.proxy.is_stopped:
+            piece = self.rfile.read1(min(2048, length - len(body)))
+            if not piece:
+                break
+            body += piece
+            self.server.proxy.wait(0.1)
+        return body
 
     def _forward(self, body: bytes, fault: str) -> None:
         self._upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)

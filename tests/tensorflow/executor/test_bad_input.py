@@ -158,8 +158,12 @@ def test_path_that_is_none(name):
 
 
 @pytest.mark.parametrize("name", ["log_dir", "checkpoint_path"])
-def test_object_stores_are_not_there_yet(name):
-    assert holds(error_of(ValueError, **{name: "s3://bucket/log"}), f"{name}='s3://bucket/log'", "local path")
+def test_url_that_nothing_serves(name):
+    assert holds(
+        error_of(mox.file.UnsupportedSchemeError, **{name: "nosuch://host/log"}),
+        f"{name}='nosuch://host/log'",
+        "nosuch",
+    )
 
 
 # --- what callbacks declare and return --------------------------------------------------------------------------------

@@ -266,10 +266,26 @@ def _is_supervised() -> bool:
     return bool(os.environ.get("MOXING_SUPERVISED"))
 
 
+_may_leave = threading.Lock()
+
+
+@contextmanager
+def staying() -> Iterator[None]:
+    """Inside, the loss of a peer does not end the process: it is bringing something to its end that takes a while.
+
+    Example:
+      >>> with staying():
+      ...     pass
+    """
+    with _may_leave:
+        yield
+
+
 def _leave_at_last() -> None:
     """Ends the process if it does not leave by itself: it may hang in a call that nothing interrupts."""
     time.sleep(_SECONDS_TO_LEAVE)
-    os._exit(1)
+    with _may_leave:
+        os._exit(1)
 
 
 class _Patience:

@@ -16,6 +16,7 @@ from moxing.tensorflow.executor.hooks.save import NotFiniteError
 from moxing.tensorflow.executor.hooks.throughput import ThroughputHook
 from moxing.tensorflow.executor.run import run
 from moxing.tensorflow.executor.specs import ExportKeys, ExportSpec, InputSpec, ModeKeys, ModelSpec, RunResult
+from moxing.tensorflow.executor.uploads import UploadError
 from moxing.tensorflow.executor.var_scope import var_scope
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "RunEndHook",
     "RunResult",
     "ThroughputHook",
+    "UploadError",
     "get_collection",
     "get_flag",
     "run",

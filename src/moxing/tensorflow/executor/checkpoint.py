@@ -17,7 +17,10 @@ import tensorflow.compat.v1 as tf
 from moxing.framework import file
 from moxing.framework.flags import FLAGS, FlagError
 
-_PREFIX = "model.ckpt"
+#: Begins the names of the files of checkpoints.
+PREFIX = "model.ckpt"
+#: The file that names the checkpoints of a directory: one that is not in it does not count.
+MARKER = "checkpoint"
 #: Ending of the JSON beside a checkpoint.
 POSITION_SUFFIX = ".moxing.json"
 
@@ -64,15 +67,18 @@ class Source:
     position: Position = START
 
 
-def newest(log_dir: str, with_position: bool = True) -> Source | None:
+def newest(log_dir: str, with_position: bool = True, fetch: Callable[[str], None] | None = None) -> Source | None:
     """The newest undamaged checkpoint of a `log_dir`, or None; damaged ones are named and passed over.
 
     Args:
       log_dir: the directory.
       with_position: read the place in the data too, and warn where it is missing.
+      fetch: brings the files of a checkpoint there, before they are looked at.
     """
-    candidates = _listed(log_dir)
+    candidates = listed(log_dir)
     for prefix in candidates:
+        if fetch is not None:
+            fetch(prefix)
         try:
             reader = _read_all(prefix)
         except UNREADABLE as error:
@@ -88,17 +94,20 @@ def newest(log_dir: str, with_position: bool = True) -> Source | None:
     return None
 
 
-def named(path: str) -> Source:
-    """The checkpoint that `checkpoint_path` names: a directory, or a prefix, V1 or V2 format."""
-    prefix: str | None = path
+def named(path: str, fetch: Callable[[str], None] | None = None) -> Source:
+    """The checkpoint that `checkpoint_path` names: a directory, or a prefix, V1 or V2 format.
+
+    Args:
+      path: the directory or prefix.
+      fetch: brings the files of a checkpoint of the directory there, before they are looked at.
+    """
     if os.path.isdir(path):
-        found = newest(path, with_position=False)
+        found = newest(path, with_position=False, fetch=fetch)
         if found is None:
             raise ValueError(f"checkpoint_path={path!r}: the directory holds no checkpoint.")
         return replace(found, resume=False)
-    if path.endswith((".index", ".meta")) or ".data-" in path:
-        prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", path)
-    if not (os.path.exists(f"{prefix}.index") or os.path.isfile(str(prefix))):
+    prefix = without_ending(path)
+    if not (os.path.exists(f"{prefix}.index") or os.path.isfile(prefix)):
         raise ValueError(
             f"checkpoint_path={path!r}: there is no such directory and no such checkpoint. Give the directory of a "
             "training, or a checkpoint's prefix such as log/model.ckpt-100."
@@ -107,7 +116,17 @@ def named(path: str) -> Source:
         reader = tf.train.NewCheckpointReader(prefix)
     except UNREADABLE as error:
         raise ValueError(f"checkpoint_path={path!r}: not a readable checkpoint: {error}.") from None
-    return _source(str(prefix), reader)
+    return _source(prefix, reader)
+
+
+def without_ending(path: str) -> str:
+    """The prefix of the checkpoint that a file belongs to.
+
+    Example:
+      >>> without_ending('log/model.ckpt-100.data-00000-of-00001'), without_ending('log/model.ckpt-100')
+      ('log/model.ckpt-100', 'log/model.ckpt-100')
+    """
+    return re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", path)
 
 
 def _source(prefix: str, reader: Any, resume: bool = False, position: Position = START) -> Source:
@@ -119,7 +138,7 @@ def set_aside(log_dir: str) -> None:
     if os.path.realpath(log_dir) in _set_aside:
         return
     _set_aside.add(os.path.realpath(log_dir))
-    files = [name for name in sorted(_files(log_dir)) if name == "checkpoint" or name.startswith(_PREFIX)]
+    files = [name for name in sorted(_files(log_dir)) if name == MARKER or name.startswith(PREFIX)]
     if not files:
         return
     number = 1
@@ -127,7 +146,7 @@ def set_aside(log_dir: str) -> None:
         number += 1
     os.makedirs(target)
     # The file that names the checkpoints goes first: without it a half-finished move is no checkpoint.
-    for name in sorted(files, key=lambda name: name != "checkpoint"):
+    for name in sorted(files, key=lambda name: name != MARKER):
         os.replace(os.path.join(log_dir, name), os.path.join(target, name))
     tf.logging.info("--restart: moved the checkpoints of %s to %s.", log_dir, target)
 
@@ -156,13 +175,13 @@ class Keeper:
         if self._most < 1:
             raise FlagError(f"--keep_checkpoint_max={self._most}: expected a number from 1.")
         self._saver = tf.train.Saver(max_to_keep=None)
-        self._kept = list(reversed(_listed(log_dir)))
+        self._kept = list(reversed(listed(log_dir)))
         self.last: str | None = None
         self.hook_states: Callable[[], Mapping[str, Any]] = dict
 
     def save(self, session: tf.Session, global_step: int, elements: int, samples: Sequence[int] = ()) -> str:
         """Writes a checkpoint; it counts only when everything of it is on the disk."""
-        base = os.path.join(self._log_dir, _PREFIX)
+        base = os.path.join(self._log_dir, PREFIX)
         tf.logging.info("Saving checkpoints for %d into %s.", global_step, base)
         prefix = str(
             self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
@@ -192,9 +211,19 @@ class Keeper:
 
 def _commit(log_dir: str, prefixes: Sequence[str]) -> None:
     """Writes the `checkpoint` file, oldest first; names are relative, so that the directory can be moved."""
-    names = [os.path.basename(prefix) for prefix in prefixes]
+    file.write(os.path.join(log_dir, MARKER), marker_text([os.path.basename(prefix) for prefix in prefixes]))
+
+
+def marker_text(names: Sequence[str]) -> str:
+    """The content of the file that names the checkpoints of a directory, oldest first.
+
+    Example:
+      >>> print(marker_text(['model.ckpt-0']), end='')
+      model_checkpoint_path: "model.ckpt-0"
+      all_model_checkpoint_paths: "model.ckpt-0"
+    """
     lines = [f'model_checkpoint_path: "{names[-1]}"', *(f'all_model_checkpoint_paths: "{name}"' for name in names)]
-    file.write(os.path.join(log_dir, "checkpoint"), "\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def _remove(prefix: str) -> None:
@@ -208,7 +237,7 @@ def _files(directory: str) -> list[str]:
     return os.listdir(directory) if os.path.isdir(directory) else []
 
 
-def _listed(log_dir: str) -> list[str]:
+def listed(log_dir: str) -> list[str]:
     """Prefixes of the checkpoints in a directory, newest first."""
     try:
         state = tf.train.get_checkpoint_state(log_dir)
@@ -219,9 +248,9 @@ def _listed(log_dir: str) -> list[str]:
     if state is not None and state.model_checkpoint_path:
         return [state.model_checkpoint_path]
     # The file that names them is missing or damaged: what is complete on the disk still counts.
-    steps = [re.fullmatch(rf"{re.escape(_PREFIX)}-(\d+)\.index", name) for name in _files(log_dir)]
+    steps = [re.fullmatch(rf"{re.escape(PREFIX)}-(\d+)\.index", name) for name in _files(log_dir)]
     numbers = sorted((int(match.group(1)) for match in steps if match), reverse=True)
-    return [os.path.join(log_dir, f"{_PREFIX}-{number}") for number in numbers]
+    return [os.path.join(log_dir, f"{PREFIX}-{number}") for number in numbers]
 
 
 def _read_all(prefix: str) -> Any:

@@ -10,6 +10,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.file.backends import find_place
+from moxing.framework.file.paths import local_path
 from moxing.framework.flags import FLAGS
 from moxing.framework.util.numbers_given import is_number
 from moxing.tensorflow.executor.callbacks import require_callable
@@ -224,8 +226,7 @@ def _path(name: str, value: Any) -> str | None:
         # The platform of that time passed `--train_url=` for a field that was left empty (pitfall 2-4-3).
         tf.logging.warning("mox.run(%s=''): the path is empty and counts as not given.", name)
         return None
-    if "://" in text and not text.startswith("file://"):
-        raise ValueError(
-            f"mox.run({name}={text!r}): object stores are not available in this version; give a local path."
-        )
-    return text.removeprefix("file://")
+    # A url that nothing serves is an error here, before anything is built.
+    if find_place(text, f"mox.run: {name}"):
+        return text if text.endswith("://") else text.rstrip("/")
+    return local_path(text, f"mox.run: {name}")

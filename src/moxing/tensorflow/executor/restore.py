@@ -20,16 +20,26 @@ Restore = Callable[[tf.Session], None]
 NameOf = Callable[[tf.Variable], str]
 
 
-def choose_source(config: RunConfig) -> checkpoint.Source | None:
-    """The checkpoint a run begins with: that of `log_dir`, else `checkpoint_path`, else none (TRAIN only)."""
+def choose_source(
+    config: RunConfig,
+    fetch: Callable[[str], None] | None = None,
+    named: Callable[[str], checkpoint.Source] = checkpoint.named,
+) -> checkpoint.Source | None:
+    """The checkpoint a run begins with: that of `log_dir`, else `checkpoint_path`, else none (TRAIN only).
+
+    Args:
+      config: the run.
+      fetch: brings the files of a checkpoint of `log_dir` there, before they are looked at.
+      named: finds the checkpoint that `checkpoint_path` names.
+    """
     if config.log_dir is not None:
-        found = checkpoint.newest(config.log_dir, with_position=config.mode is ModeKeys.TRAIN)
+        found = checkpoint.newest(config.log_dir, config.mode is ModeKeys.TRAIN, fetch)
         if found is not None:
             if config.checkpoint_path is not None:
                 tf.logging.info("Ignoring --checkpoint_path because a checkpoint already exists in %s", config.log_dir)
             return found
     if config.checkpoint_path is not None:
-        return checkpoint.named(config.checkpoint_path)
+        return named(config.checkpoint_path)
     if config.mode is ModeKeys.TRAIN:
         return None
     places = f"log_dir={config.log_dir!r} holds none and " if config.log_dir else ""

@@ -35,11 +35,12 @@ from moxing.tensorflow.executor.labels import check_labels, labels_path, saved_l
 from moxing.tensorflow.executor.learning_rates import ShownRates
 from moxing.tensorflow.executor.loop import Progress, make_stepper
 from moxing.tensorflow.executor.progress import progress_bar
-from moxing.tensorflow.executor.restore import choose_source, make_restore
+from moxing.tensorflow.executor.restore import make_restore
 from moxing.tensorflow.executor.runner import Runner
 from moxing.tensorflow.executor.session import open_session
 from moxing.tensorflow.executor.signals import StopSignal, watch_signals
 from moxing.tensorflow.executor.specs import ModeKeys, RunResult
+from moxing.tensorflow.executor.stage import Stage, open_stage
 from moxing.tensorflow.optimizer.easgd import is_elastic
 from moxing.tensorflow.parallel import choose_strategy
 from moxing.tf1.switches import outer_seed, run_graph
@@ -76,10 +77,10 @@ def run(
       inter_mode: a second mode, `ModeKeys.EVAL` for instance, that hooks run in between; TRAIN only.
       batch_size: samples per batch; None: `input_fn` returns batches already.
       auto_batch: False: `input_fn` returns batches, and `batch_size` only serves the printed throughput.
-      log_dir: where checkpoints, summaries and exported models go; None writes nothing.
+      log_dir: where checkpoints, summaries and exported models go, a path or url; None writes nothing.
       max_number_of_steps: in TRAIN the global step to end at, else the number of steps. The end of the data ends a run
         as well.
-      checkpoint_path: directory or prefix of a checkpoint to begin with, unless `log_dir` holds one.
+      checkpoint_path: directory or prefix of a checkpoint to begin with, a path or url, unless `log_dir` holds one.
       log_every_n_steps: period of the log lines; 0 or None for none.
       output_every_n_steps: how many steps' outputs go into one call of `output_fn`; in PREDICT 0 means 1.
       save_summary_steps: period of the summaries; 0 or None for none.
@@ -115,11 +116,15 @@ def run(
         tf.logging.info("%s: this process has no part in mode %s.", current_role().name, config.mode.value)
         return RunResult(global_step=0)
     if not job.role.is_chief:
-        config = replace(config, log_dir=None, export=False)
+        config = replace(config, log_dir=None, checkpoint_path=None, export=False)
+    with open_stage(config) as stage:
+        return _run_in(stage, job)
+
+
+def _run_in(stage: Stage, job: Job) -> RunResult:
+    config = stage.config
     training = config.mode is ModeKeys.TRAIN
-    if training and config.log_dir and FLAGS.get("restart"):
-        checkpoint.set_aside(config.log_dir)
-    source = choose_source(config) if job.role.is_chief else None
+    source = stage.choose_source() if job.role.is_chief else None
     position = source.position if training and source and source.resume else START
     seed, position = job.agreed(_data_seed(source), position)
     given = outer_seed()
@@ -132,8 +137,8 @@ def run(
         if config.export:
             check_version(str(config.log_dir), step.model.export_spec)
         check_labels(config, source, journal.labels)
-        with ending(step.model.hooks, stop) as end:
-            end.result = _carry_out(config, job, source, step, stop, seed, journal, position, inters)
+        with ending(step.model.hooks, stop) as end, stage.completed():
+            end.result = stage.result(_carry_out(config, job, source, step, stop, seed, journal, position, inters))
         return end.result
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.file.backends import find_place
 from moxing.tensorflow.executor.hooks.action import NEVER
 from moxing.tensorflow.executor.hooks.run_hook import RunHook, RunParts
 from moxing.tensorflow.executor.loop import Progress
@@ -36,6 +37,10 @@ class ProfilerHook(RunHook):
         if directory is not None and (not isinstance(directory, str | os.PathLike) or not str(directory)):
             raise ValueError(self._wrong("directory", directory, "a path, or None for log_dir"))
         self._directory = None if directory is None else os.fspath(directory)
+        if self._directory is not None and find_place(self._directory, "directory"):
+            raise ValueError(
+                self._wrong("directory", directory, "a local path, or None for log_dir, which may be a url")
+            )
         self._action: ProfilerAction | None = None
 
     def action(self, run: RunParts) -> ProfilerAction | None:
