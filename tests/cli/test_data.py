@@ -74,7 +74,7 @@ def test_split_prints_a_table(folder, capsys):
         (("convert", "flowers", "out", "--splits", "train:3"), "--splits=.* adds up to 3"),
         (("convert", "flowers", "out", "--resize-short-side", "-3"), "--resize-short-side=-3"),
         (("convert", "flowers", "out", "--max-bad", "many"), "--max-bad='many'"),
-        (("convert", "s3://bucket/flowers", "out"), "SRC='s3://bucket/flowers'"),
+        (("convert", "flowers", "s3://bucket/out"), "DST='s3://bucket/out': expected a local directory"),
         (("inspect", "nowhere"), "DIR='.*nowhere' does not exist"),
         (("inspect", "flowers", "--augmentation", "vgg_16"), "give --sheet FILE.png too"),
         (("inspect", "flowers", "--sheet", "a.png", "--augmentation", "resnt_v1_50"), "--augmentation='resnt_v1_50'"),

@@ -36,8 +36,8 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         "\nAfter an interruption the same command goes on with the files that are missing.",
         epilog=_EXAMPLE,
     )
-    parser.add_argument("src", metavar="SRC", help="folder with one folder of images per class")
-    parser.add_argument("dst", metavar="DST", help="directory for the files")
+    parser.add_argument("src", metavar="SRC", help="folder with one folder of images per class, a path or a url")
+    parser.add_argument("dst", metavar="DST", help="local directory for the files")
     parser.add_argument("--shards", type=int, metavar="N", help="files per split (one for about 150 MB of images)")
     parser.add_argument("--prefix", metavar="NAME", help="NAME_train_00000-of-00001.tfrecord, not train-00000-of-00001")
     parser.add_argument("--splits", type=split_spec, help="splits and their fractions, as train:0.9,eval:0.1 (train:1)")

@@ -34,7 +34,9 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         "TFRecord files in the layout of TF-Slim. With --sheet it draws samples as training sees them.",
         epilog=_EXAMPLE,
     )
-    parser.add_argument("dir", metavar="DIR", help="folder with one folder per class, or directory of TFRecord files")
+    parser.add_argument(
+        "dir", metavar="DIR", help="folder with one folder per class, or directory of TFRecord files; a path or a url"
+    )
     parser.add_argument("--pattern", help="which TFRecord files, such as 'train-*'")
     parser.add_argument("--full", action="store_true", help="decode every image, not only its header")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

@@ -28,8 +28,8 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         "fractions,\nthe same way in every call. After an interruption the same command goes on.",
         epilog=_EXAMPLE,
     )
-    parser.add_argument("src", metavar="SRC", help="folder with one folder of images per class")
-    parser.add_argument("dst", metavar="DST", help="directory for the splits")
+    parser.add_argument("src", metavar="SRC", help="folder with one folder of images per class, a path or a url")
+    parser.add_argument("dst", metavar="DST", help="local directory for the splits")
     parser.add_argument(
         "--spec", type=split_spec, default="train:0.9,eval:0.1", help="splits and their fractions (%(default)s)"
     )

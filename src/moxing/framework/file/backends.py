@@ -54,6 +54,27 @@ class Backend(ABC):
     def read(self, path: str) -> bytes | bytearray | None:
         """The whole content of a file."""
 
+    def read_version(self, path: str) -> tuple[bytes | bytearray, str] | None:
+        """The whole content of a file and its version, which is empty where the backend knows none."""
+        content = self.read(path)
+        return None if content is None else (content, "")
+
+    def read_range(self, path: str, start: int, end: int, version: str = "") -> bytes | bytearray | None:
+        """The content from `start` up to before `end`; an error where the file has another version by now."""
+        reader = self.open_reader(path)
+        if reader is None:
+            return None
+        with io.BufferedReader(reader) as stream:
+            stream.seek(start)
+            return stream.read(end - start)
+
+    def describe(self, path: str) -> RemoteEntry | None:
+        """Size, time and version of a file; None where there is none."""
+        found = self.stat(path)
+        if found is None or found.is_directory:
+            return None
+        return RemoteEntry(path.rpartition("/")[2], False, found.length, found.mtime_nsec)
+
     @abstractmethod
     def write(self, path: str, data: bytes) -> None:
         """A file with this content, in place of what was there."""

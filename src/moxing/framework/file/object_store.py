@@ -86,6 +86,23 @@ class ObjectStore(Backend):
         found = self.client.get(bucket, key)
         return None if found is None else found[0]
 
+    def read_version(self, path: str) -> tuple[bytes | bytearray, str] | None:
+        bucket, key = _split(path)
+        if not key or key.endswith("/"):
+            return None
+        found = self.client.get(bucket, key)
+        return None if found is None else (found[0], found[1].etag)
+
+    def read_range(self, path: str, start: int, end: int, version: str = "") -> bytes | bytearray | None:
+        found = self.client.get(*_split(path), start, end, version or None)
+        return None if found is None else found[0]
+
+    def describe(self, path: str) -> RemoteEntry | None:
+        info = self.client.head(*_split(path))
+        if info is None:
+            return None
+        return RemoteEntry(path.rpartition("/")[2], False, info.size, info.mtime_nsec, info.etag)
+
     def write(self, path: str, data: bytes) -> None:
         bucket, key = self._file(path)
         if len(data) <= _SINGLE_PUT:

@@ -80,6 +80,11 @@ class ArrayCache:
         if remove_on_finish:
             atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
 
+    def has(self, number: int) -> bool:
+        """Whether there is an array of a sample."""
+        place = self._places.get(number)
+        return place is not None and (number not in self._unchecked or self._is_fresh(number, place))
+
     def get(self, number: int) -> np.ndarray | None:
         """The array of a sample, or None."""
         place = self._places.get(number)

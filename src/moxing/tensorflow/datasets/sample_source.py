@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -41,6 +41,17 @@ class Samples(Protocol):
 
     def explain(self, number: int) -> BadSample:
         """Why a sample cannot be read; called for those that failed."""
+
+
+@runtime_checkable
+class Foreseen(Protocol):
+    """Samples that want to know ahead which of them come next."""
+
+    #: How many.
+    lookahead: int
+
+    def expect(self, numbers: np.ndarray) -> None:
+        """These are fetched next, in this order; does not wait."""
 
 
 class Resumable(Protocol):
@@ -137,10 +148,15 @@ class SampleSource:
 
     def _fetch_chunk(self, first: np.ndarray) -> list[np.ndarray]:
         self.journal.check()
-        stop = int(first) + _CHUNK if self.order.total is None else min(int(first) + _CHUNK, self.order.total)
-        positions: np.ndarray = np.arange(int(first), stop, dtype=np.int64)
+        positions = self._positions(int(first), _CHUNK)
         numbers = self.order.numbers(positions)
+        if isinstance(self.samples, Foreseen):
+            self.samples.expect(self.order.numbers(self._positions(int(first), _CHUNK + self.samples.lookahead)))
         return [positions, numbers, *self.samples.fetch(numbers)]
+
+    def _positions(self, first: int, count: int) -> np.ndarray:
+        end = _ENDLESS if self.order.total is None else self.order.total
+        return np.arange(first, min(first + count, end), dtype=np.int64)
 
     @staticmethod
     def _keeping_position(stage: Callable[[Features], Features]) -> Callable[[Features], Features]:

@@ -8,7 +8,34 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from moxing.framework.file.paths import is_inside
+from moxing.framework.file.paths import Url, is_inside, local_path
+from moxing.tensorflow.datasets.stored.objects import is_stored
+
+
+def local_target(dst_dir: Url) -> str:
+    """The absolute path of the directory to write into.
+
+    Example:
+      >>> local_target('s3://bucket/split')
+      Traceback (most recent call last):
+      ValueError: dst_dir='s3://bucket/split': expected a local directory; mox.file.copy_parallel ...
+    """
+    if is_stored(dst_dir):
+        raise ValueError(
+            f"dst_dir={os.fsdecode(dst_dir)!r}: expected a local directory; mox.file.copy_parallel copies it to a "
+            "store afterwards."
+        )
+    return os.path.abspath(local_path(dst_dir, "dst_dir"))
+
+
+def real_source(src: str) -> str:
+    """The directory that is read, however it was called.
+
+    Example:
+      >>> real_source('s3://bucket/data')
+      's3://bucket/data'
+    """
+    return src if is_stored(src) else os.path.realpath(src)
 
 
 def check_target(src: str, dst: str) -> None:
@@ -21,7 +48,7 @@ def check_target(src: str, dst: str) -> None:
     """
     if os.path.lexists(dst) and not os.path.isdir(dst):
         raise ValueError(f"dst_dir={dst!r} is a file: expected a directory.")
-    if is_inside(os.path.realpath(dst), os.path.realpath(src)):
+    if is_inside(os.path.realpath(dst), real_source(src)):
         raise ValueError(f"dst_dir={dst!r} lies in src_dir={src!r}: expected a directory outside of it.")
 
 

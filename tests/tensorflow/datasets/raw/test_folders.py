@@ -129,9 +129,6 @@ def test_wrong_directories(tmp_path):
         list_image_folder(tmp_path / "file", "src")
     with pytest.raises(TypeError, match="base_dir=None"):
         list_image_folder(None)
-    for url in ("s3://bucket/data", "obs://bucket/data"):
-        with pytest.raises(ValueError, match="base_dir='.*object stores .* not available in this version"):
-            list_image_folder(url)
 
 
 def test_file_urls_and_relative_paths(tmp_path, monkeypatch):

@@ -72,8 +72,6 @@ def test_what_is_refused_names_file_and_line(tmp_path, content, message):
 def test_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.txt"):
         read_labels(tmp_path / "none.txt")
-    with pytest.raises(ValueError, match="s3://"):
-        read_labels("s3://bucket/labels.txt")
 
 
 def test_a_map_may_have_gaps_and_equal_names(tmp_path):

@@ -169,8 +169,6 @@ def test_no_images_at_all(tmp_path, names, folders, message):
 def test_a_missing_base_dir(tmp_path):
     with pytest.raises(ValueError, match="base_dir='.*none' does not exist"):
         ImageClassificationRawMetadata(tmp_path / "none")
-    with pytest.raises(ValueError, match="obs://bucket/flowers.*not available in this version"):
-        ImageClassificationRawMetadata("obs://bucket/flowers")
 
 
 @pytest.mark.parametrize("name", ["cat ", " cat", "a\nb"])
@@ -322,8 +320,6 @@ def test_multilabel_errors(tmp_path):
         metadata()
     with pytest.raises(ValueError, match="labels_extension=''"):
         metadata(labels_extension="")
-    with pytest.raises(ValueError, match="s3://"):
-        MultilabelClassificationRawMetadata("s3://bucket/x")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.paths import Url, local_path
+from moxing.tensorflow.datasets.stored.objects import StoredObject, is_stored, list_tree, require_place, stored_object
 
 #: Files and folders that systems and people put beside images.
 _NEVER_SAMPLES = frozenset({"labels.txt", "thumbs.db", "desktop.ini", "__macosx"})
@@ -24,6 +26,8 @@ Identity = tuple[int, int]
 class FileList:
     """Files below a directory, as sorted relative paths, and what was left out: kind to number.
 
+    On an object store `objects` has what the listing says of each file.
+
     Example:
       >>> FileList(['a.jpg'], Counter({'.txt': 2})).left_out['.txt']
       2
@@ -31,6 +35,7 @@ class FileList:
 
     files: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    objects: dict[str, StoredObject] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -38,11 +43,12 @@ class ImageFolder:
     """What `list_image_folder` found.
 
     Attributes:
-      base_dir: The absolute path.
+      base_dir: The absolute path, or the url.
       classes: The files of every class folder, as sorted paths relative to it; classes in the order of their names.
       top_files: The files beside the class folders, which belong to no class.
       left_out: What is no sample in the class folders: kind to number.
       argument: The caller's name for `base_dir`, for error messages.
+      objects: On an object store, what the listing says of each file, by its path relative to `base_dir`.
 
     Example:
       >>> ImageFolder('/data', {'daisy': ['a.jpg']}, ['b.JPG', 'README'], Counter()).stray_images
@@ -54,6 +60,7 @@ class ImageFolder:
     top_files: list[str]
     left_out: Counter[str]
     argument: str = "base_dir"
+    objects: dict[str, StoredObject] = field(default_factory=dict, repr=False)
 
     @property
     def stray_images(self) -> list[str]:
@@ -73,11 +80,11 @@ def list_image_folder(base_dir: Url, argument: str = "base_dir") -> ImageFolder:
     as Python's file functions keep them: `os.fsencode(path)` is the name on the disk.
 
     Args:
-      base_dir: A local path or a `file://` url.
+      base_dir: A local path or a url. On an object store all is listed at once.
       argument: The caller's name for `base_dir`, for error messages.
 
     Raises:
-      ValueError: `base_dir` is no directory, or lies on an object store.
+      ValueError: `base_dir` is no directory.
 
     Example:
       >>> import tempfile
@@ -87,6 +94,8 @@ def list_image_folder(base_dir: Url, argument: str = "base_dir") -> ImageFolder:
       ...     list_image_folder(folder).classes
       {'daisy': ['more/a.JPG']}
     """
+    if is_stored(base_dir):
+        return _list_stored_folder(base_dir, argument)
     root = require_directory(base_dir, argument)
     above = frozenset({_identity(root)})
     top = FileList()
@@ -106,7 +115,7 @@ def list_files(
     """Lists the files below one directory by the rules of `list_image_folder`.
 
     Args:
-      directory: A local path.
+      directory: A local path or a url.
       above: The identities of directories that a link below must not lead back to; `directory` itself is one anyway.
       other_extensions: The extensions to leave out, in lower case and without the dot.
 
@@ -118,6 +127,8 @@ def list_files(
       ...     list_files(folder)
       FileList(files=['a', 'b.png'], left_out=Counter({'.txt': 1}))
     """
+    if is_stored(directory):
+        return _list_stored_files(directory, other_extensions)
     result = FileList()
     # A stack and no recursion: a tree may be deeper than Python's recursion limit.
     stack = [("", above | {_identity(directory)})]
@@ -131,16 +142,22 @@ def list_files(
 
 
 def require_directory(url: Url, argument: str) -> str:
-    """The absolute local path of a directory that exists.
+    """The absolute local path, or the url, of a directory that exists.
 
     Raises:
-      ValueError: It does not exist, is a file, or lies on an object store.
+      ValueError: It does not exist, or is a file.
 
     Example:
       >>> require_directory('/no/such/folder', 'base_dir')
       Traceback (most recent call last):
       ValueError: base_dir='/no/such/folder' does not exist: expected a directory.
     """
+    if is_stored(url):
+        place = require_place(url, argument)
+        if not place.backend.is_directory(place.path):
+            state = "does not exist" if place.backend.stat(place.path) is None else "is a file"
+            raise ValueError(f"{argument}={place.url!r} {state}: expected a directory.")
+        return place.url
     path = os.path.abspath(local_path(url, argument))
     if not os.path.isdir(path):
         state = "is a file" if os.path.exists(path) else "does not exist"
@@ -172,7 +189,7 @@ def _scan(
     with os.scandir(os.path.join(directory, relative)) as entries:
         for entry in entries:
             name = entry.name
-            if name[0] == "." or name.lower() in _NEVER_SAMPLES:
+            if not _is_visible(name):
                 continue
             kind = _kind(entry)
             if kind == "file":
@@ -188,6 +205,60 @@ def _scan(
             else:
                 folders.append(name)
     return folders
+
+
+def _list_stored_folder(base_dir: Url, argument: str) -> ImageFolder:
+    place = require_place(base_dir, argument)
+    folder = ImageFolder(place.url, {}, [], Counter(), argument)
+    for entry in list_tree(place, argument):
+        name, slash, inner = entry.relative.partition("/")
+        if entry.is_directory:
+            if not slash and _is_visible(name):
+                folder.classes.setdefault(name, [])
+            continue
+        kind = _stored_kind(entry, _OTHER_EXTENSIONS)
+        if not slash:
+            if kind == "":
+                folder.top_files.append(name)
+        elif kind:
+            folder.left_out[kind] += 1
+        elif kind is not None:
+            folder.classes.setdefault(name, []).append(inner)
+            folder.objects[entry.relative] = stored_object(place, entry)
+    ordered = {name: sorted(folder.classes[name]) for name in sorted(folder.classes)}
+    folder.classes.clear()
+    folder.classes.update(ordered)
+    folder.top_files.sort()
+    return folder
+
+
+def _list_stored_files(directory: Url, other_extensions: frozenset[str]) -> FileList:
+    place = require_place(directory, "directory")
+    result = FileList()
+    for entry in list_tree(place, "directory"):
+        kind = None if entry.is_directory else _stored_kind(entry, other_extensions)
+        if kind:
+            result.left_out[kind] += 1
+        elif kind is not None:
+            result.files.append(entry.relative)
+            result.objects[entry.relative] = stored_object(place, entry)
+    result.files.sort()
+    return result
+
+
+def _stored_kind(entry: RemoteEntry, other_extensions: frozenset[str]) -> str | None:
+    """Empty for a sample, None for what is passed over, else why an object is left out."""
+    parts = entry.relative.split("/")
+    if "" in parts:
+        return "name with an empty part"  # no local copy could have it
+    if not all(map(_is_visible, parts)):
+        return None
+    extension = _extension(parts[-1])
+    return f".{extension}" if extension in other_extensions else ""
+
+
+def _is_visible(name: str) -> bool:
+    return bool(name) and name[0] != "." and name.lower() not in _NEVER_SAMPLES
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

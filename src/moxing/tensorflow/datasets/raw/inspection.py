@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from moxing.framework import file
 from moxing.framework.file.paths import Url
 from moxing.tensorflow.datasets.journal import BadSample
 from moxing.tensorflow.datasets.raw.folders import ImageFolder, list_image_folder
 from moxing.tensorflow.datasets.raw.raw_metadata import order_classes
+from moxing.tensorflow.datasets.stored.look_ahead import requests_at_once
+from moxing.tensorflow.datasets.stored.objects import fault_of_object, is_stored
 from moxing.tensorflow.datasets.tfrecord.image_records import ImageDecoder
-from moxing.tensorflow.datasets.tfrecord.record_index import RecordReader
 from moxing.tensorflow.datasets.tfrecord.record_samples import explain_example
 from moxing.tensorflow.datasets.tfrecord.tfrecord_image import SLIM_FEATURES
 from moxing.tensorflow.datasets.tfrecord.tfrecord_metadata import ImageClassificationTFRecordMetadata
@@ -217,7 +219,7 @@ def _inspect_folder(directory: Url, look: _Look, full: bool) -> Inspection:
 def _look_at_file(path: str, look: _Look, full: bool) -> _Seen:
     place = (path, None)
     try:
-        with open(path, "rb") as stream:
+        with file.File(path, "rb") if is_stored(path) else open(path, "rb") as stream:
             begin = stream.read(-1 if full else _HEADER_BYTES)
             try:
                 return _Seen(place, None, *look(begin))
@@ -229,12 +231,15 @@ def _look_at_file(path: str, look: _Look, full: bool) -> _Seen:
     except ValueError as error:
         return _Seen(place, str(error))
     except OSError as error:
-        return _Seen(place, f"cannot be read: {error.strerror or error}")
+        reason = fault_of_object(error) if is_stored(path) else f"cannot be read: {error.strerror or error}"
+        if reason is None:
+            raise
+        return _Seen(place, reason)
 
 
 def _inspect_records(directory: Url, pattern: str | Sequence[str], look: _Look, full: bool) -> Inspection:
     metadata = ImageClassificationTFRecordMetadata(os.fspath(os.fsdecode(directory)), pattern)
-    index, reader = metadata.index, RecordReader(metadata.index)
+    index, reader = metadata.index, metadata.index.reader()
 
     def look_at_record(number: int) -> _Seen:
         path, offset, _ = index.locate(number)
@@ -255,7 +260,8 @@ def _inspect_records(directory: Url, pattern: str | Sequence[str], look: _Look, 
         except ValueError as error:
             return _Seen((path, offset), str(error), label=label[0], class_name=name)
 
-    report = Inspection(os.path.abspath(metadata.base_dir), "TFRecord files", full, [])
+    where = metadata.base_dir if is_stored(metadata.base_dir) else os.path.abspath(metadata.base_dir)
+    report = Inspection(where, "TFRecord files", full, [])
     report.bad += [BadSample(damage.path, damage.offset, damage.reason) for damage in index.damages]
     counts: Counter[int] = Counter()
     found_names: dict[int, str] = {}
@@ -288,7 +294,9 @@ def _in_chunks(items: Sequence[Any], function: Callable[[Any], _Seen]) -> Iterat
     def work(start: int) -> list[_Seen]:
         return [function(item) for item in items[start : start + _CHUNK]]
 
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="mox-inspect") as pool:
+    stored = len(items) > 0 and isinstance(items[0], str) and is_stored(items[0])
+    threads = requests_at_once(_THREADS) if stored else _THREADS
+    with ThreadPoolExecutor(threads, thread_name_prefix="mox-inspect") as pool:
         for chunk in pool.map(work, range(0, len(items), _CHUNK)):
             yield from chunk
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from moxing.framework import file
-from moxing.framework.file.paths import Url, local_path
+from moxing.framework.file.paths import Url
 
 _INDEXED = re.compile(r"([0-9]{1,18})\s*:(.*)", re.DOTALL)
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
@@ -38,7 +39,7 @@ def read_labels(path: Url) -> list[str]:
       ['daisy', 'red rose']
     """
     lines = _read_lines(path)
-    shown = local_path(path, "path")
+    shown = os.fsdecode(path)
     first_line: dict[str, int] = {}
     for _, number, name in lines:
         if name in first_line:
@@ -151,7 +152,7 @@ def split_lines(text: str) -> list[str]:
 
 def _read_lines(path: Url) -> list[tuple[int, int, str]]:
     """Index, line number and name of every line; the indices are all different."""
-    shown = local_path(path, "path")
+    shown = os.fsdecode(path)
     stripped = [line.strip() for line in split_lines(decode_text(file.read(path, binary=True)))]
     lines = [(number, line) for number, line in enumerate(stripped, start=1) if line]
     if not lines:

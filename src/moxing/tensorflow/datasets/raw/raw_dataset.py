@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,17 +12,18 @@ from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.array_cache import ArrayCache, resolve_cache_dir
 from moxing.tensorflow.datasets.base_dataset import BaseDataset
 from moxing.tensorflow.datasets.image_stages import ImageStages
-from moxing.tensorflow.datasets.journal import BadSample, current_journal
+from moxing.tensorflow.datasets.journal import current_journal
+from moxing.tensorflow.datasets.raw.image_files import ImageFiles, image_samples
 from moxing.tensorflow.datasets.raw.raw_metadata import (
     ImageClassificationRawMetadata,
     MultilabelClassificationRawMetadata,
+    read_in_threads,
     read_sample_labels,
 )
 from moxing.tensorflow.datasets.raw.split import split_image_classification_dataset
-from moxing.tensorflow.datasets.reader.readers import Reader, make_reader
+from moxing.tensorflow.datasets.reader.readers import make_reader
 from moxing.tensorflow.datasets.sample_order import SampleOrder
-from moxing.tensorflow.datasets.sample_source import SampleSource, byte_strings
-from moxing.tensorflow.preprocessing.decoding import explain, pixel_limit
+from moxing.tensorflow.datasets.sample_source import SampleSource
 from moxing.tf1.data_seeds import dataset_seed
 
 __all__ = [
@@ -42,7 +42,7 @@ class ImageClassificationRawDataset(BaseDataset):
     Args:
       metadata: an `ImageClassificationRawMetadata`.
       batch_size: samples per batch; None: single samples, for `mox.run` to batch.
-      num_readers: files that are read at once.
+      num_readers: files that are read at once; on an object store `--data_requests` if that is more.
       num_epochs: how often the data is gone through; None: without end.
       shuffle: every epoch in an order of its own, over the whole data set.
       shuffle_buffer_size: over how many samples the order is to be mixed, at least. It is always mixed over all.
@@ -54,14 +54,15 @@ class ImageClassificationRawDataset(BaseDataset):
       image_size: a number, or (height, width), to resize to (nearest neighbour).
       remove_cache_on_finish: remove the cache when the process ends.
       private_num_threads: threads of the data set's own; 0: TensorFlow's.
-      reader_class: `mox.AsyncRawGenerator` reads in processes of its own; None or `ParallelReader`: in threads.
+      reader_class: `mox.AsyncRawGenerator` reads in processes of its own; None or `ParallelReader`: in threads. Files
+        on an object store are always read by threads that only wait for it.
       reader_kwargs: arguments of the reader.
       drop_remainder: leave out the last batch if it is short.
       augmentation_fn: from one image to one image; those of `mox.get_data_augmentation_fn` decode only what they use.
       label_one_hot: `label` is a vector of float32.
 
     Example:
-      >>> import tempfile
+      >>> import os, tempfile
       >>> from PIL import Image
       >>> folder = tempfile.mkdtemp()
       >>> for name in ('cat', 'dog'):
@@ -100,7 +101,7 @@ class ImageClassificationRawDataset(BaseDataset):
             raise ValueError(f"metadata={metadata!r}: expected an ImageClassificationRawMetadata.")
         reader = make_reader(reader_class, num_readers, reader_kwargs)
         names = [metadata.labels_list[label] for label in metadata.labels]
-        samples = _ImageFiles(metadata.paths, metadata.labels, names, reader)
+        samples = image_samples(metadata.paths, metadata.labels, names, reader, metadata.objects)
         self._source = _raw_source(
             samples,
             metadata.labels_to_names,
@@ -162,7 +163,10 @@ class MultilabelClassificationRawDataset(BaseDataset):
         if not isinstance(metadata, MultilabelClassificationRawMetadata):
             raise ValueError(f"metadata={metadata!r}: expected a MultilabelClassificationRawMetadata.")
         reader = make_reader(reader_class, num_readers, reader_kwargs)
-        samples = _ImageFiles(*_with_labels(metadata, label_sep, skip_label_not_found), reader)
+        numbers, labels, names = _with_labels(metadata, label_sep, skip_label_not_found)
+        paths = [metadata.paths[number] for number in numbers]
+        objects = None if metadata.objects is None else [metadata.objects[number] for number in numbers]
+        samples = image_samples(paths, labels, names, reader, objects)
         self._source = _raw_source(
             samples,
             metadata.labels_to_names,
@@ -183,38 +187,8 @@ class MultilabelClassificationRawDataset(BaseDataset):
         )
 
 
-class _ImageFiles:
-    """Image files with their labels, by number."""
-
-    def __init__(self, paths: Sequence[str], labels: np.ndarray, names: Sequence[str], reader: Reader) -> None:
-        self.paths, self._labels, self.reader = paths, labels, reader
-        self._names = byte_strings(os.fsencode(name) for name in names)
-        text = tf.TensorSpec([], tf.string)
-        label = tf.TensorSpec(labels.shape[1:], tf.as_dtype(labels.dtype))
-        self.columns: Mapping[str, tf.TensorSpec] = {
-            "fetched": text, "label": label, "label_desc": text, "image_name": text,
-        }  # fmt: skip
-
-    def fetch(self, numbers: np.ndarray) -> list[np.ndarray]:
-        paths = byte_strings(os.fsencode(self.paths[number]) for number in numbers)
-        names = byte_strings(os.path.basename(path) for path in paths)
-        return [self.reader.fetch(paths), self._labels[numbers], self._names[numbers], names]
-
-    def read(self, features: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        return self.reader.read(features["fetched"])
-
-    def explain(self, number: int) -> BadSample:
-        path = self.paths[number]
-        try:
-            with open(path, "rb") as file:
-                reason = explain(file.read(), pixel_limit())
-        except OSError as error:
-            reason = f"cannot be read: {error.strerror or error}"
-        return BadSample(path, None, reason or "could not be read or decoded when its turn came")
-
-
 def _raw_source(
-    samples: _ImageFiles,
+    samples: ImageFiles,
     labels: Mapping[int, str],
     *,
     batch_size: int | None,
@@ -240,6 +214,8 @@ def _raw_source(
     check_counts(at_least=0, private_num_threads=private_num_threads)
     directory = resolve_cache_dir(cache_dir)
     form = "decoded" if preprocess_fn is None else "encoded"
+    cache = ArrayCache(directory, samples.versions, form, remove_cache_on_finish) if directory else None
+    samples.skip_cached(cache)
     stages = ImageStages(
         samples.read,
         readers=num_readers,
@@ -251,7 +227,7 @@ def _raw_source(
         drop_remainder=drop_remainder,
         num_classes=num_classes,
         private_threads=private_num_threads,
-        cache=ArrayCache(directory, samples.paths, form, remove_cache_on_finish) if directory else None,
+        cache=cache,
     )
     seed = dataset_seed()
     journal = current_journal()
@@ -263,7 +239,7 @@ def _raw_source(
         journal,
         stages.stages(),
         capacity=capacity,
-        fetchers=samples.reader.fetchers,
+        fetchers=samples.fetchers,
         finish=stages.finish,
         samples_per_element=batch_size or 1,
     )
@@ -271,17 +247,19 @@ def _raw_source(
 
 def _with_labels(
     metadata: MultilabelClassificationRawMetadata, label_sep: str, skip_label_not_found: bool
-) -> tuple[list[str], np.ndarray, list[str]]:
-    """Paths, label vectors and joined names of the images that have labels."""
-    kept: list[str] = []
+) -> tuple[list[int], np.ndarray, list[str]]:
+    """Numbers, label vectors and joined names of the images that have labels."""
+    kept: list[int] = []
     rows: list[np.ndarray] = []
     joined: list[str] = []
     missing: list[str] = []
-    for path, label_path in zip(metadata.paths, metadata.label_paths, strict=True):
+    label_files = [path for path in metadata.label_paths if path is not None]
+    all_names = iter(read_in_threads(lambda path: read_sample_labels(path, label_sep), label_files))
+    for number, (path, label_path) in enumerate(zip(metadata.paths, metadata.label_paths, strict=True)):
         if label_path is None:
             missing.append(path)
             continue
-        names = read_sample_labels(label_path, label_sep)
+        names = next(all_names)
         unknown = [name for name in names if name not in metadata.names_to_labels]
         if unknown:
             guess = metadata.guessed_label_sep or " "
@@ -291,7 +269,7 @@ def _with_labels(
             )
         row: np.ndarray = np.zeros(metadata.num_classes, np.float32)
         row[[metadata.names_to_labels[name] for name in names]] = 1
-        kept.append(path)
+        kept.append(number)
         rows.append(row)
         joined.append(label_sep.join(names))
     if missing and not skip_label_not_found:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -14,6 +15,7 @@ import tensorflow.compat.v1 as tf
 from moxing.framework import file
 from moxing.framework.file.paths import Url
 from moxing.tensorflow.datasets.raw.folders import (
+    FileList,
     ImageFolder,
     describe_left_out,
     list_files,
@@ -21,6 +23,8 @@ from moxing.tensorflow.datasets.raw.folders import (
     require_directory,
 )
 from moxing.tensorflow.datasets.raw.labels import decode_text, fits_labels_file, read_labels, split_lines
+from moxing.tensorflow.datasets.stored.look_ahead import requests_at_once
+from moxing.tensorflow.datasets.stored.objects import StoredObject, describe_object, is_stored
 
 _SHOWN = 10
 _SPLIT_NAMES = frozenset({"train", "eval", "val", "valid", "validation", "test"})
@@ -30,9 +34,12 @@ _READ_THREADS = 16
 class _RawMetadata:
     """Names of classes and numbers of samples, which both kinds of folder have."""
 
-    def __init__(self, base_dir: str, names: Sequence[str], paths: list[str]) -> None:
+    def __init__(
+        self, base_dir: str, names: Sequence[str], paths: list[str], objects: list[StoredObject] | None = None
+    ) -> None:
         self.base_dir = base_dir
         self.paths = paths
+        self.objects = objects
         self.labels_list = list(names)
         self.labels_to_names = dict(enumerate(names))
         self.names_to_labels = {name: index for index, name in enumerate(names)}
@@ -60,10 +67,11 @@ class ImageClassificationRawMetadata(_RawMetadata):
       labels_list: The class names in the order of their indices.
       labels_to_names: The class names by index.
       names_to_labels: The indices by class name.
-      paths: The absolute path of every image, by class and then by name. `os.fsencode` gives the bytes of a name.
+      paths: The absolute path or url of every image, by class and then by name. `os.fsencode` gives a name's bytes.
       labels: The class index of every image, an int64 array parallel to `paths`.
       class_counts: The number of images by class name.
-      base_dir: The absolute path of the folder.
+      base_dir: The absolute path of the folder, or its url.
+      objects: What an object store says of every image, parallel to `paths`; None for images on a local disk.
 
     Example:
       >>> import tempfile
@@ -82,7 +90,7 @@ class ImageClassificationRawMetadata(_RawMetadata):
         """Lists the folder and checks it.
 
         Args:
-          base_dir: The folder with one folder per class.
+          base_dir: The folder with one folder per class, a path or a url.
           redirect_dir: A copy of `base_dir`, for instance on a faster disk. Classes and file names come from
             `base_dir`, the images are read at the same relative paths below `redirect_dir`.
           labels_filename: The file in `base_dir` that numbers the classes; None not to look for one. Only the default
@@ -94,11 +102,18 @@ class ImageClassificationRawMetadata(_RawMetadata):
         """
         folder = list_image_folder(base_dir)
         names = order_classes(folder, labels_filename)
-        root = folder.base_dir if redirect_dir is None else require_directory(redirect_dir, "redirect_dir")
+        root, found = folder.base_dir, folder.objects
         if redirect_dir is not None:
-            _check_redirected(root, (os.path.join(name, folder.classes[name][0]) for name in names))
-        paths = [f"{root.rstrip('/')}/{name}/{inner}" for name in names for inner in folder.classes[name]]
-        super().__init__(folder.base_dir, names, paths)
+            root = require_directory(redirect_dir, "redirect_dir")
+            found = list_files(root).objects if is_stored(root) else {}
+            _check_redirected(root, (os.path.join(name, folder.classes[name][0]) for name in names), found)
+        relative = [f"{name}/{inner}" for name in names for inner in folder.classes[name]]
+        objects = _objects(root, relative, found)
+        if objects is None:
+            paths = [f"{root.rstrip('/')}/{inner}" for inner in relative]
+        else:
+            paths = [item.url for item in objects]
+        super().__init__(folder.base_dir, names, paths, objects)
         self.class_counts = {name: len(folder.classes[name]) for name in names}
         self.labels: np.ndarray = np.repeat(np.arange(len(names), dtype=np.int64), list(self.class_counts.values()))
 
@@ -152,13 +167,19 @@ def find_labels_file(base_dir: str, labels_filename: str | None) -> str | None:
     if not isinstance(labels_filename, str) or not labels_filename:
         raise ValueError(f"labels_filename={labels_filename!r}: expected the name of a file in base_dir, or None.")
     path = os.path.join(base_dir, labels_filename)
-    if os.path.lexists(path) and not os.path.isdir(path):
+    if _is_file(path):
         return path
     if labels_filename != "labels.txt":
         raise ValueError(
             f"labels_filename={labels_filename!r}: there is no file {path!r}. None looks for no labels file."
         )
     return None
+
+
+def _is_file(path: str) -> bool:
+    if is_stored(path):
+        return describe_object(path) is not None
+    return os.path.lexists(path) and not os.path.isdir(path)
 
 
 class MultilabelClassificationRawMetadata(_RawMetadata):
@@ -174,10 +195,11 @@ class MultilabelClassificationRawMetadata(_RawMetadata):
       labels_list: The label names in the order of their indices.
       labels_to_names: The label names by index.
       names_to_labels: The indices by label name.
-      paths: The absolute path of every image, sorted. `os.fsencode` gives the bytes of a name.
+      paths: The absolute path or url of every image, sorted. `os.fsencode` gives the bytes of a name.
       label_paths: The label file of every image, parallel to `paths`; None for an image without one.
       guessed_label_sep: The separator that was guessed, None with a `labels.txt`.
-      base_dir: The absolute path of the folder.
+      base_dir: The absolute path of the folder, or its url.
+      objects: What an object store says of every image, parallel to `paths`; None for images on a local disk.
 
     Example:
       >>> import tempfile
@@ -204,7 +226,7 @@ class MultilabelClassificationRawMetadata(_RawMetadata):
         """Lists the folder and checks it.
 
         Args:
-          base_dir: The folder that has the other two.
+          base_dir: The folder that has the other two, a path or a url.
           images_sub_dir: The folder of the images, relative to `base_dir`.
           labels_sub_dir: The folder of the label files, relative to `base_dir`.
           labels_extension: What a label file has after the whole name of its image and a dot.
@@ -219,12 +241,14 @@ class MultilabelClassificationRawMetadata(_RawMetadata):
         base = require_directory(base_dir, "base_dir")
         if not isinstance(labels_extension, str) or not labels_extension.strip("."):
             raise ValueError(f"labels_extension={labels_extension!r}: expected an extension such as 'txt'.")
-        images = _list_images(_sub_directory(base, images_sub_dir, "images_sub_dir"))
+        listed = _list_images(_sub_directory(base, images_sub_dir, "images_sub_dir"))
+        images, found = listed.files, listed.objects
         labels_dir = _sub_directory(base, labels_sub_dir, "labels_sub_dir")
         label_files = _match_label_files(images, labels_dir, "." + labels_extension.lstrip("."))
         root = base
         if redirect_dir is not None:
             root = require_directory(redirect_dir, "redirect_dir")
+            found = list_files(os.path.join(root, images_sub_dir)).objects if is_stored(root) else {}
             first_label_file = next(name for name in label_files if name is not None)
             first = (os.path.join(images_sub_dir, images[0]), os.path.join(labels_sub_dir, first_label_file))
             _check_redirected(root, first)
@@ -237,7 +261,8 @@ class MultilabelClassificationRawMetadata(_RawMetadata):
             names, self.guessed_label_sep = _collect_names(labels_dir, self.label_paths)
             places = "line ends" if self.guessed_label_sep == "\n" else "white space"
             _log_order(base, names, labels_filename, f"of the names in the label files, which were split at {places}")
-        super().__init__(base, names, [os.path.join(root, images_sub_dir, name) for name in images])
+        paths = [os.path.join(root, images_sub_dir, name) for name in images]
+        super().__init__(base, names, paths, _objects(os.path.join(root, images_sub_dir), images, found))
 
 
 def read_sample_labels(path: Url, label_sep: str = "\n") -> list[str]:
@@ -274,10 +299,21 @@ def _read_label_lines(path: Url) -> list[str]:
     return [stripped for line in lines if (stripped := line.strip())]
 
 
+def read_in_threads(read: Callable[[str], Any], paths: Sequence[str]) -> list[Any]:
+    """Calls `read` for each of `paths`, many at once where they lie on a store.
+
+    Example:
+      >>> read_in_threads(len, ['a', 'bc'])
+      [1, 2]
+    """
+    threads = requests_at_once(_READ_THREADS) if paths and is_stored(paths[0]) else _READ_THREADS
+    with ThreadPoolExecutor(threads, thread_name_prefix="mox-labels") as pool:
+        return list(pool.map(read, paths))
+
+
 def _collect_names(labels_dir: str, label_paths: Iterable[str | None]) -> tuple[list[str], str]:
     """All names in the label files, sorted, and the separator that was guessed."""
-    with ThreadPoolExecutor(_READ_THREADS, thread_name_prefix="mox-labels") as pool:
-        contents = list(pool.map(_read_label_lines, (path for path in label_paths if path is not None)))
+    contents = read_in_threads(_read_label_lines, [path for path in label_paths if path is not None])
     distinct = {line for lines in contents for line in lines}
     if not distinct:
         raise ValueError(
@@ -290,19 +326,19 @@ def _collect_names(labels_dir: str, label_paths: Iterable[str | None]) -> tuple[
 
 def _sub_directory(base: str, name: str, argument: str) -> str:
     path = os.path.join(base, name)
-    if not os.path.isdir(path):
+    if not file.is_directory(path):
         raise ValueError(f"{argument}={name!r}: base_dir={base!r} has no such folder.")
     return path
 
 
-def _list_images(images_dir: str) -> list[str]:
+def _list_images(images_dir: str) -> FileList:
     listed = list_files(images_dir)
     left_out = describe_left_out(listed.left_out)
     if not listed.files:
         raise ValueError(f"There are no images in {images_dir!r}{left_out and f', only {left_out}'}.")
     if left_out:
         tf.logging.info("Left out in %r, which are no images: %s.", images_dir, left_out)
-    return listed.files
+    return listed
 
 
 def _match_label_files(images: Sequence[str], labels_dir: str, ending: str) -> list[str | None]:
@@ -411,10 +447,19 @@ def _log_order(base_dir: str, names: Sequence[str], labels_filename: str | None,
     tf.logging.info("%s %r: the classes are numbered in the order %s: %s.", reason, base_dir, order, text)
 
 
-def _check_redirected(redirect_dir: str, relative_paths: Iterable[str]) -> None:
+def _objects(root: str, relative: Sequence[str], found: Mapping[str, StoredObject]) -> list[StoredObject] | None:
+    """The objects of images on a store. One that a copy in `redirect_dir` lacks shows when it is read."""
+    if not is_stored(root):
+        return None
+    return [found.get(inner) or StoredObject(f"{root}/{inner}", -1, "") for inner in relative]
+
+
+def _check_redirected(
+    redirect_dir: str, relative_paths: Iterable[str], found: Mapping[str, StoredObject] | None = None
+) -> None:
     for relative in relative_paths:
         path = os.path.join(redirect_dir, relative)
-        if not os.path.isfile(path):
+        if relative not in found if found else not (file.exists(path) and not file.is_directory(path)):
             raise ValueError(
                 f"redirect_dir={redirect_dir!r} is no copy of base_dir: there is no file {path!r}. "
                 "Expected the same folders and files as in base_dir."

@@ -15,11 +15,13 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework import file
-from moxing.framework.file.paths import Url, is_inside, local_path
-from moxing.tensorflow.datasets.raw.folders import list_image_folder
+from moxing.framework.file.paths import Url, is_inside
+from moxing.tensorflow.datasets.raw.folders import ImageFolder, list_image_folder
 from moxing.tensorflow.datasets.raw.labels import format_labels
 from moxing.tensorflow.datasets.raw.raw_metadata import find_labels_file, order_classes
-from moxing.tensorflow.datasets.target import check_target, only_process, progress_bar
+from moxing.tensorflow.datasets.stored.look_ahead import requests_at_once
+from moxing.tensorflow.datasets.stored.objects import is_stored
+from moxing.tensorflow.datasets.target import check_target, local_target, only_process, progress_bar, real_source
 
 _LABELS = "labels.txt"
 _MARKER = ".moxing_split.json"
@@ -52,7 +54,7 @@ def split_image_classification_dataset(
       split_spec: The fraction of every split, for instance `{'train': 0.9, 'eval': 0.1}`. They add up to 1 at most;
         with less, the rest of the files is not copied.
       src_dir: The folder with one folder per class, as `ImageClassificationRawMetadata` takes it.
-      dst_dir: The directory for the splits, created if need be. It lies outside `src_dir`.
+      dst_dir: The local directory for the splits, created if need be. It lies outside `src_dir`.
       overwrite: Replace splits that are there already. The old ones stay until the new ones are complete.
 
     Returns:
@@ -75,14 +77,14 @@ def split_image_classification_dataset(
     source = list_image_folder(src_dir, "src_dir")
     names = order_classes(source, _LABELS)
     check_sizes(source.classes, fractions)
-    dst = os.path.abspath(local_path(dst_dir, "dst_dir"))
+    dst = local_target(dst_dir)
     _check_places(source.base_dir, source.classes, dst, fractions)
     labels_file = find_labels_file(source.base_dir, _LABELS)
     labels = format_labels(names) if labels_file is None else file.read(labels_file, binary=True)
 
     plan = make_plan(source.classes, fractions)
     marker = {
-        "src_dir": os.path.realpath(source.base_dir),
+        "src_dir": real_source(source.base_dir),
         "split_spec": dict(sorted(fractions.items())),
         "files": _digest(plan, labels),
     }
@@ -90,11 +92,11 @@ def split_image_classification_dataset(
     with only_process(dst, "writing splits"):
         _undo_half_swap(dst)
         if overwrite:
-            _replace(source.base_dir, dst, plan, labels, marker)
+            _replace(source, dst, plan, labels, marker)
         else:
             _check_free(dst, plan, marker)
             shutil.rmtree(os.path.join(dst, _NEW), ignore_errors=True)
-            _fill(source.base_dir, dst, plan, labels, marker)
+            _fill(source, dst, plan, labels, marker)
     return {split: sum(map(len, plan[split].values())) for split in split_spec}
 
 
@@ -129,7 +131,7 @@ def check_sizes(classes: Mapping[str, Sequence[str]], fractions: Mapping[str, fl
 
 def _check_places(src: str, classes: Mapping[str, Any], dst: str, fractions: Mapping[str, float]) -> None:
     check_target(src, dst)
-    sources = [os.path.realpath(src), *(os.path.realpath(os.path.join(src, name)) for name in classes)]
+    sources = [real_source(src), *(real_source(os.path.join(src, name)) for name in classes)]
     for split in fractions:
         target = os.path.realpath(os.path.join(dst, split))
         for source in sources:
@@ -221,7 +223,7 @@ def _write_marker(root: str, marker: Mapping[str, Any], finished: bool) -> None:
     file.write(os.path.join(root, _MARKER), json.dumps({**marker, "finished": finished}, indent=2) + "\n")
 
 
-def _replace(src: str, dst: str, plan: Plan, labels: bytes, marker: Mapping[str, Any]) -> None:
+def _replace(src: ImageFolder, dst: str, plan: Plan, labels: bytes, marker: Mapping[str, Any]) -> None:
     """Writes the splits beside the old ones and swaps them when they are complete."""
     new, old = os.path.join(dst, _NEW), os.path.join(dst, _OLD)
     half_done = _read_marker(new)
@@ -265,13 +267,15 @@ def _undo_half_swap(dst: str) -> None:
     os.rmdir(old)
 
 
-def _fill(src: str, root: str, plan: Plan, labels: bytes, marker: Mapping[str, Any]) -> None:
+def _fill(src: ImageFolder, root: str, plan: Plan, labels: bytes, marker: Mapping[str, Any]) -> None:
     """Copies what is not yet in `root`. Every file appears under its name when it is complete."""
     _write_marker(root, marker, finished=False)
     missing: list[tuple[str, str]] = []
+    sizes = {item.url: item.length for item in src.objects.values()}
     for split, classes in plan.items():
         for name, files in classes.items():
-            missing.extend(_missing_files(os.path.join(src, name), os.path.join(root, split, name), files))
+            target = os.path.join(root, split, name)
+            missing.extend(_missing_files(os.path.join(src.base_dir, name), target, files, sizes))
         file.write(os.path.join(root, split, _LABELS), labels, binary=True)
     total = sum(len(files) for classes in plan.values() for files in classes.values())
     with progress_bar("split", total) as advance:
@@ -280,7 +284,9 @@ def _fill(src: str, root: str, plan: Plan, labels: bytes, marker: Mapping[str, A
     _write_marker(root, marker, finished=True)
 
 
-def _missing_files(source: str, target: str, files: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _missing_files(
+    source: str, target: str, files: Sequence[str], sizes: Mapping[str, int]
+) -> Iterator[tuple[str, str]]:
     """Source and target of the files that are still to be copied; the directories for them are created."""
     for directory in sorted({os.path.dirname(inner) for inner in files}):
         os.makedirs(os.path.join(target, directory), exist_ok=True)
@@ -290,13 +296,16 @@ def _missing_files(source: str, target: str, files: Sequence[str]) -> Iterator[t
     for inner in files:
         origin, copy = os.path.join(source, inner), os.path.join(target, inner)
         # A crash of the machine can leave a name without its content.
-        if not os.path.isfile(copy) or os.path.getsize(copy) != os.path.getsize(origin):
+        size = sizes[origin] if origin in sizes else os.path.getsize(origin)
+        if not os.path.isfile(copy) or os.path.getsize(copy) != size:
             yield origin, copy
 
 
 def _copy_all(pairs: Sequence[tuple[str, str]], advance: Callable[[int], None]) -> None:
     chunks = [pairs[start : start + _CHUNK] for start in range(0, len(pairs), _CHUNK)]
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="mox-split") as pool:
+    stored = bool(pairs) and is_stored(pairs[0][0])
+    threads = requests_at_once(_THREADS) if stored else _THREADS
+    with ThreadPoolExecutor(threads, thread_name_prefix="mox-split") as pool:
         futures = [pool.submit(_copy_chunk, chunk) for chunk in chunks]
         try:
             for future in as_completed(futures):
@@ -311,7 +320,7 @@ def _copy_chunk(pairs: Sequence[tuple[str, str]]) -> int:
         # Not derived from the name, which may be as long as the file system allows already.
         temporary = os.path.join(os.path.dirname(copy), f"{_TEMPORARY}{os.urandom(8).hex()}.tmp")
         try:
-            shutil.copy2(origin, temporary)
+            (file.copy if is_stored(origin) else shutil.copy2)(origin, temporary)
             os.replace(temporary, copy)
         except BaseException:
             with suppress(FileNotFoundError):

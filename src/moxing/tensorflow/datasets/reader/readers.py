@@ -91,9 +91,7 @@ class AsyncRawGenerator(Reader):
         return byte_strings(content or b"" for content in contents)
 
     def read(self, fetched: tf.Tensor) -> tf.Tensor:
-        some = tf.raw_ops.Assert(condition=tf.strings.length(fetched) > 0, data=["empty, or could not be read"])
-        with tf.control_dependencies([some]):
-            return tf.identity(fetched)
+        return refuse_empty(fetched)
 
     def _take(self) -> _ReadingProcess:
         with self._lock:
@@ -101,6 +99,13 @@ class AsyncRawGenerator(Reader):
                 self._started += 1
                 return _ReadingProcess()
         return self._idle.get()
+
+
+def refuse_empty(content: tf.Tensor) -> tf.Tensor:
+    """`content`; an error where it is empty, which stands for a file that could not be read."""
+    some = tf.raw_ops.Assert(condition=tf.strings.length(content) > 0, data=["empty, or could not be read"])
+    with tf.control_dependencies([some]):
+        return tf.identity(content)
 
 
 class _ReadingProcess:

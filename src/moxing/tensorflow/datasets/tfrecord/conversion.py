@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from typing import IO, Any
 
 from moxing.framework import file
-from moxing.framework.file.paths import Url, local_path
+from moxing.framework.file.paths import Url
 from moxing.framework.file.replacing import replace_file
 from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.dataset_utils import write_label_file
@@ -25,7 +25,14 @@ from moxing.tensorflow.datasets.raw.raw_metadata import order_classes
 
 # The cut of `moxing data split`, so that both commands put an image into the same split.
 from moxing.tensorflow.datasets.raw.split import check_sizes, check_spec, make_plan
-from moxing.tensorflow.datasets.target import check_target, only_process, progress_bar
+from moxing.tensorflow.datasets.stored.look_ahead import requests_at_once
+from moxing.tensorflow.datasets.stored.objects import (
+    StoredObject,
+    UnusableObjectError,
+    read_object,
+    version_number,
+)
+from moxing.tensorflow.datasets.target import check_target, local_target, only_process, progress_bar, real_source
 from moxing.tensorflow.datasets.tfrecord.image_records import BadImageError, ImageDecoder, image_record, store_image
 from moxing.tf1.records import masked_crc32c
 
@@ -74,6 +81,13 @@ class _Image:
     class_name: str
     size: int
     mtime_ns: int
+    stored: StoredObject | None = None
+
+    def read(self) -> bytes:
+        if self.stored is not None:
+            return read_object(self.stored)[0]
+        with open(self.path, "rb") as stream:
+            return stream.read()
 
 
 @dataclass(frozen=True)
@@ -116,12 +130,13 @@ def convert_image_folder(
 
     Args:
       src_dir: The folder with one folder per class, as `ImageClassificationRawMetadata` takes it.
-      dst_dir: The directory for the files, created if need be. It lies outside `src_dir` and holds one conversion.
+      dst_dir: The local directory for the files, created if need be, outside `src_dir`. It holds one conversion.
       split_spec: The fraction of every split, cut as `split_image_classification_dataset` cuts; None: all is `train`.
       shards: The number of files per split; None: so many that each has about 150 MB of images.
       prefix: The beginning of the files' names.
       resize_short_side: Makes images smaller whose shorter side is longer than this.
-      threads: Images that are converted at once; None: as many as the machine has cores.
+      threads: Images that are converted at once; None: as many as the machine has cores, or for images on a store
+        `--data_requests`.
       overwrite: Replace the records of an earlier conversion.
 
     Raises:
@@ -144,18 +159,20 @@ def convert_image_folder(
     source = list_image_folder(src_dir, "src_dir")
     names = order_classes(source, "labels.txt")
     check_sizes(source.classes, fractions)
-    dst = os.path.abspath(local_path(dst_dir, "dst_dir"))
+    dst = local_target(dst_dir)
     check_target(source.base_dir, dst)
 
     plan = _make_shards(source, names, fractions, shards, prefix)
-    order = {"version": _FORMAT_VERSION, "src_dir": os.path.realpath(source.base_dir), "split_spec": fractions}
+    order = {"version": _FORMAT_VERSION, "src_dir": real_source(source.base_dir), "split_spec": fractions}
     order |= {"shards": shards, "prefix": prefix, "resize_short_side": resize_short_side, "images": _digest(plan)}
     os.makedirs(dst, exist_ok=True)
     with only_process(dst, "writing"):
         done = _begin(dst, order, overwrite)
         resumed = len(done)
         write_label_file(dict(enumerate(names)), dst)
-        _write_shards(dst, plan, order, done, resize_short_side, threads or os.cpu_count() or 1)
+        # A thread that waits for a store needs no core.
+        default = requests_at_once() if source.objects else os.cpu_count() or 1
+        _write_shards(dst, plan, order, done, resize_short_side, threads or default)
         result = _summarize(list(fractions), plan, done, resumed)
         _write_bad(dst, result.bad)
         _write_manifest(dst, order, done, finished=True)
@@ -175,7 +192,7 @@ def _make_shards(
         wanted = [(name, inner) for name, files in cut[split].items() for inner in files]
         wanted.sort(key=lambda pair: _hash(*pair))
         with ThreadPoolExecutor(_STAT_THREADS, thread_name_prefix="mox-convert") as pool:
-            images = list(pool.map(lambda pair: _look_at(source.base_dir, labels[pair[0]], *pair), wanted))
+            images = list(pool.map(lambda pair: _look_at(source, labels[pair[0]], *pair), wanted))
         number = count or max(1, round(sum(image.size for image in images) / _SHARD_BYTES))
         if number > len(images):
             raise ValueError(f"shards={number}: the split {split!r} has {len(images)} images only.")
@@ -194,8 +211,11 @@ def _hash(name: str, inner: str) -> bytes:
     return hashlib.blake2b(os.fsencode(f"{name}/{inner}"), digest_size=16, person=b"moxing-shards").digest()
 
 
-def _look_at(base_dir: str, label: int, name: str, inner: str) -> _Image:
-    path = f"{base_dir.rstrip('/')}/{name}/{inner}"
+def _look_at(source: ImageFolder, label: int, name: str, inner: str) -> _Image:
+    if source.objects:
+        item = source.objects[f"{name}/{inner}"]
+        return _Image(item.url, label, name, item.length, version_number(item), item)
+    path = f"{source.base_dir.rstrip('/')}/{name}/{inner}"
     try:
         status = os.stat(path)
     except OSError:  # it is reported when it cannot be read
@@ -318,11 +338,12 @@ def _write_shards(
 
         def convert(image: _Image) -> tuple[bytes, str | None, str] | BadSample:
             try:
-                with open(image.path, "rb") as stream:
-                    stored = store_image(stream.read(), decoder, resize_short_side)
-            except BadImageError as error:
+                stored = store_image(image.read(), decoder, resize_short_side)
+            except (BadImageError, UnusableObjectError) as error:
                 return BadSample(image.path, None, str(error))
             except OSError as error:
+                if image.stored is not None:
+                    raise
                 return BadSample(image.path, None, f"cannot be read: {error.strerror or error}")
             return image_record(stored, image.label, image.class_name, image.path), stored.change, stored.kind
 

@@ -131,7 +131,7 @@ def _there(directory: str) -> str:
     return f"It holds {', '.join(names[:_FILES_NAMED_IN_ERRORS])}{f' and {more} more' if more > 0 else ''}."
 
 
-def scan(path: str, progress: Callable[[int], object] = lambda count: None) -> RecordScan:
+def scan(path: str, progress: Callable[[int], object] = lambda count: None, name: str | None = None) -> RecordScan:
     """Finds the records of a file by their headers; the data is not read, so a wrong byte in it shows only later.
 
     Only where a header is wrong, the data around it is looked at: of the record before, which may have been cut short
@@ -140,6 +140,7 @@ def scan(path: str, progress: Callable[[int], object] = lambda count: None) -> R
     Args:
       path: a local file.
       progress: is told from time to time how many more bytes are done. What it raises ends the scan.
+      name: what the file is called in messages, if not by its path.
 
     Raises:
       ValueError: the file is compressed.
@@ -154,21 +155,22 @@ def scan(path: str, progress: Callable[[int], object] = lambda count: None) -> R
       >>> found.offsets.tolist(), found.lengths.tolist(), found.damages
       ([0, 21], [5, 6], ())
     """
+    name = path if name is None else name
     with open(path, "rb", buffering=0) as stream:
         status = os.fstat(stream.fileno())
         walker = _Walker(stream.fileno(), status.st_size, progress)
         walker.walk(0)
         if walker.position == 0 and status.st_size:
-            _refuse_compressed(path, walker.read(0, 1 << 12))
+            _refuse_compressed(name, walker.read(0, 1 << 12))
         damages = []
         while walker.position < status.st_size:
             start, reason = walker.examine()
             end = walker.find_record(start + 1)
-            damages.append(Damage(path, start, end - start, reason))
+            damages.append(Damage(name, start, end - start, reason))
             walker.walk(end)
     offsets, lengths = walker.records()
     if damages and not len(offsets):
-        damages = [Damage(path, 0, status.st_size, "there is no valid record in this file, is it a TFRecord file?")]
+        damages = [Damage(name, 0, status.st_size, "there is no valid record in this file, is it a TFRecord file?")]
     return RecordScan(status.st_size, status.st_mtime_ns, offsets, lengths, tuple(damages))
 
 

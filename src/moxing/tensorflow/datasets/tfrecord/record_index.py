@@ -106,18 +106,22 @@ class RecordIndex:
                 "some time if the data set is large; the result is kept for the next run.",
                 len(missing),
             )
-            scans.update(_scan_all(missing, show_progress))
+            scans.update(scan_all({path: os.path.getsize(path) for path in missing}, show_progress))
         index = cls(local, [scans[path] for path in local])
         if not len(index):
-            raise ValueError(f"There is no record in {_name(unique)}{_first_damage(index)}.")
+            raise ValueError(f"There is no record in {name_files(unique)}{first_damage(index)}.")
         if missing:
             cache.save(scans)
             tf.logging.info("Found %d records in %d tfrecord file(s).", len(index), len(local))
-        _warn(index.damages)
+        warn_of_damages(index.damages)
         return index
 
     def __len__(self) -> int:
         return len(self._offsets)
+
+    def reader(self) -> RecordReader:
+        """Reads the records."""
+        return RecordReader(self)
 
     def locate(self, number: int) -> tuple[str, int, int]:
         """The file of a record, where it begins in it, and how many bytes its data has.
@@ -176,28 +180,22 @@ class RecordReader:
 
     def _ranges(self, numbers: Numbers) -> Iterator[tuple[str, int, int]]:
         """The parts of files that hold these records, neighbours joined."""
-        path, begin, end = "", 0, 0
-        for number in sorted({int(number) for number in numbers}):
-            next_path, offset, length = self._index.locate(number)
-            if next_path != path or offset - end > _GAP_READ_OVER or offset < begin:
-                if end > begin:
-                    yield path, begin, end
-                path, begin = next_path, offset
-            end = offset + FRAME_BYTES + length
-        if end > begin:
-            yield path, begin, end
+        return ((path, begin, end) for path, begin, end, _ in join_neighbours(self._index, numbers))
 
     def _read_one(self, number: int) -> bytes | None:
         path, offset, length = self._index.locate(number)
         try:
             return self._fetch(path, offset, length)
-        except _BadRecord as error:
-            with self._lock:
-                self._reasons[number] = f"record {number} {error}"
-                self._reasons.move_to_end(number)
-                if len(self._reasons) > _REASONS_KEPT:
-                    self._reasons.popitem(last=False)
+        except BadRecordError as error:
+            self._note(number, error)
             return None
+
+    def _note(self, number: int, error: BadRecordError) -> None:
+        with self._lock:
+            self._reasons[number] = f"record {number} {error}"
+            self._reasons.move_to_end(number)
+            if len(self._reasons) > _REASONS_KEPT:
+                self._reasons.popitem(last=False)
 
     def _fetch(self, path: str, offset: int, length: int) -> bytes:
         try:
@@ -206,17 +204,51 @@ class RecordReader:
         except OSError as error:
             # A handle that went stale (network file systems) would fail for ever.
             self._files.forget(path)
-            raise _BadRecord(f"cannot be read: {error.strerror or error}") from error
-        if len(record) < FRAME_BYTES + length or int.from_bytes(record[:8], "little") != length:
-            raise _BadRecord("is no longer there, the file was changed after it was indexed")
-        data = record[HEADER_BYTES:-FOOTER_BYTES]
-        if not is_checksum_right(data, record[-FOOTER_BYTES:]):
-            raise _BadRecord("is damaged, the checksum of its data is wrong")
-        return data
+            raise BadRecordError(f"cannot be read: {error.strerror or error}") from error
+        return check_record(record, length)
 
 
-class _BadRecord(Exception):
+class BadRecordError(Exception):
     """A record cannot be had; the message says why."""
+
+
+def check_record(record: bytes, length: int) -> bytes:
+    """The data of a record that was read with what is around it.
+
+    Raises:
+      BadRecordError: It is not a record of this length, or damaged.
+
+    Example:
+      >>> check_record(b'', 5)
+      Traceback (most recent call last):
+      ...
+      moxing.tensorflow.datasets.tfrecord.record_index.BadRecordError: is no longer there, ...
+    """
+    if len(record) < FRAME_BYTES + length or int.from_bytes(record[:8], "little") != length:
+        raise BadRecordError("is no longer there, the file was changed after it was indexed")
+    data = record[HEADER_BYTES:-FOOTER_BYTES]
+    if not is_checksum_right(data, record[-FOOTER_BYTES:]):
+        raise BadRecordError("is damaged, the checksum of its data is wrong")
+    return data
+
+
+def join_neighbours(
+    index: RecordIndex, numbers: Numbers, most: int = sys.maxsize
+) -> Iterator[tuple[str, int, int, list[int]]]:
+    """The parts of files that hold these records, neighbours joined up to `most` bytes: file, begin, end, records."""
+    path, begin, end = "", 0, 0
+    held: list[int] = []
+    for number in sorted({int(number) for number in numbers}):
+        next_path, offset, length = index.locate(number)
+        is_near = next_path == path and begin <= offset <= end + _GAP_READ_OVER
+        if not is_near or offset + FRAME_BYTES + length - begin > most:
+            if held:
+                yield path, begin, end, held
+            path, begin, held = next_path, offset, []
+        end = offset + FRAME_BYTES + length
+        held.append(number)
+    if held:
+        yield path, begin, end, held
 
 
 class _OpenFile:
@@ -263,8 +295,21 @@ class _Stopped(Exception):
     """Ends the scans that still run after one failed or the user interrupted."""
 
 
-def _scan_all(paths: Sequence[str], show_progress: bool) -> dict[str, RecordScan]:
-    total = sum(os.path.getsize(path) for path in paths)
+def scan_all(
+    sizes: Mapping[str, int],
+    show_progress: bool,
+    scan_one: Callable[[str, Callable[[int], object]], RecordScan] | None = None,
+    threads: int = _SCAN_THREADS,
+) -> dict[str, RecordScan]:
+    """Finds the records of files, some at a time, with a bar if it takes long.
+
+    Args:
+      sizes: the files with their sizes.
+      show_progress: whether there may be a bar.
+      scan_one: finds those of one file, by default `scan`; it is given a function to tell how many more bytes are done.
+      threads: how many files at a time.
+    """
+    total = sum(sizes.values())
     lock, stop, done = threading.Lock(), threading.Event(), 0
 
     def advance(count: int) -> None:
@@ -274,9 +319,9 @@ def _scan_all(paths: Sequence[str], show_progress: bool) -> dict[str, RecordScan
         with lock:
             done += count
 
-    with ThreadPoolExecutor(min(_SCAN_THREADS, len(paths)), "moxing-scan") as pool:
+    with ThreadPoolExecutor(min(threads, len(sizes)), "moxing-scan") as pool:
         try:
-            futures = {path: pool.submit(scan, path, advance) for path in paths}
+            futures = {path: pool.submit(scan_one or scan, path, advance) for path in sizes}
             state = wait(futures.values(), _SECONDS_BEFORE_BAR, FIRST_EXCEPTION)
             if state.not_done and show_progress and sys.stderr.isatty():
                 with _progress_bar(total) as show:
@@ -323,12 +368,12 @@ class _IndexCache:
         # Relative names, so that the index stays good when the directory is moved or mounted elsewhere.
         self._names = [os.path.relpath(path, beside) for path in absolute]
         if cache_dir is not None:
-            self._places = [os.path.join(cache_dir, _digest(absolute))]
+            self._places = [os.path.join(cache_dir, index_name(absolute))]
         else:
             user = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
             self._places = [
-                os.path.join(beside, INDEX_DIRECTORY, _digest(self._names)),
-                os.path.join(user, "moxing", "index", _digest(absolute)),
+                os.path.join(beside, INDEX_DIRECTORY, index_name(self._names)),
+                os.path.join(user, "moxing", "index", index_name(absolute)),
             ]
 
     def load(self) -> dict[str, RecordScan]:
@@ -347,7 +392,7 @@ class _IndexCache:
 
     def save(self, scans: Mapping[str, RecordScan]) -> None:
         """Keeps the scans in the first place that can be written."""
-        arrays = _to_arrays(self._names, [scans[path] for path in self._paths])
+        arrays = scans_to_arrays(self._names, [scans[path] for path in self._paths])
         for place in self._places:
             try:
                 os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -357,11 +402,11 @@ class _IndexCache:
                 tf.logging.debug("The index of the tfrecord files cannot be kept in %s: %s", place, error)
 
 
-def _digest(names: Iterable[str]) -> str:
+def index_name(names: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:20] + ".npz"
 
 
-def _to_arrays(names: Sequence[str], scans: Sequence[RecordScan]) -> dict[str, Any]:
+def scans_to_arrays(names: Sequence[str], scans: Sequence[RecordScan]) -> dict[str, Any]:
     damages = [[(damage.offset, damage.length, damage.reason) for damage in found.damages] for found in scans]
     return {
         "version": np.array(_CACHE_VERSION),
@@ -379,7 +424,7 @@ def _load_scans(place: str, paths: Mapping[str, str]) -> dict[str, RecordScan]:
     """What the file `place` holds, by path (`paths` has it for each name); nothing if it is damaged."""
     try:
         with open(place, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            return _from_arrays({key: stored[key] for key in stored.files}, paths)
+            return scans_from_arrays({key: stored[key] for key in stored.files}, paths)
     except FileNotFoundError:
         return {}
     except Exception as error:  # Damage shows in many ways, and each means no more than another scan.
@@ -387,7 +432,7 @@ def _load_scans(place: str, paths: Mapping[str, str]) -> dict[str, RecordScan]:
         return {}
 
 
-def _from_arrays(arrays: Mapping[str, np.ndarray], paths: Mapping[str, str]) -> dict[str, RecordScan]:
+def scans_from_arrays(arrays: Mapping[str, np.ndarray], paths: Mapping[str, str]) -> dict[str, RecordScan]:
     if int(arrays["version"]) != _CACHE_VERSION:
         return {}
     ends = np.cumsum(arrays["counts"])
@@ -404,16 +449,16 @@ def _from_arrays(arrays: Mapping[str, np.ndarray], paths: Mapping[str, str]) -> 
     return scans
 
 
-def _warn(damages: Sequence[Damage]) -> None:
+def warn_of_damages(damages: Sequence[Damage]) -> None:
     for damage in damages[:_DAMAGES_IN_LOG]:
         tf.logging.warning("Damaged tfrecord file, the rest of it is used: %s", damage)
     if len(damages) > _DAMAGES_IN_LOG:
         tf.logging.warning("... and %d more damaged places in tfrecord files.", len(damages) - _DAMAGES_IN_LOG)
 
 
-def _name(paths: Sequence[str]) -> str:
+def name_files(paths: Sequence[str]) -> str:
     return repr(paths[0]) if len(paths) == 1 else f"any of the {len(paths)} files {paths[0]!r} ... {paths[-1]!r}"
 
 
-def _first_damage(index: RecordIndex) -> str:
+def first_damage(index: RecordIndex) -> str:
     return f": {index.damages[0].reason}" if index.damages else ": empty"

@@ -11,7 +11,8 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.datasets.journal import BadSample, Journal
 from moxing.tensorflow.datasets.sample_order import SampleOrder
 from moxing.tensorflow.datasets.sample_source import Features, byte_strings
-from moxing.tensorflow.datasets.tfrecord.record_index import RecordIndex, RecordReader
+from moxing.tensorflow.datasets.stored.look_ahead import requests_ahead
+from moxing.tensorflow.datasets.tfrecord.record_index import RecordIndex
 from moxing.tensorflow.preprocessing.decoding import explain, image_format_and_size, pixel_limit
 
 #: Records that lie one after the other and are read about together, so that a disk need not jump for each.
@@ -38,7 +39,7 @@ class RecordSamples:
     }
 
     def __init__(self, index: RecordIndex, explain_content: Callable[[bytes], str | None] | None = None) -> None:
-        self._index, self._reader = index, RecordReader(index)
+        self._index, self._reader = index, index.reader()
         self._explain_content = explain_content
 
     def fetch(self, numbers: np.ndarray) -> list[np.ndarray]:
@@ -55,6 +56,19 @@ class RecordSamples:
             return BadSample(path, offset, self._reader.reason(number))
         reason = self._explain_content(record) if self._explain_content else None
         return BadSample(path, offset, reason or NOT_BUILT)
+
+
+class StoredRecordSamples(RecordSamples):
+    """The records of files on a store: those that come next are asked for ahead."""
+
+    @property
+    def lookahead(self) -> int:
+        """How many samples ahead are worth asking for."""
+        return requests_ahead()
+
+    def expect(self, numbers: np.ndarray) -> None:
+        """Asks the store for what is fetched next."""
+        self._reader.will_need(numbers.tolist())
 
 
 def explain_example(record: bytes, keys: Mapping[str, Any]) -> str | None:

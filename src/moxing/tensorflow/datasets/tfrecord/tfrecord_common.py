@@ -11,8 +11,10 @@ from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.base_dataset import BaseDataset
 from moxing.tensorflow.datasets.journal import current_journal
 from moxing.tensorflow.datasets.sample_source import Features, SampleSource, with_private_threads
+from moxing.tensorflow.datasets.tfrecord.record_objects import StoredRecordIndex
 from moxing.tensorflow.datasets.tfrecord.record_samples import (
     RecordSamples,
+    StoredRecordSamples,
     explain_example,
     explain_image,
     note_damages,
@@ -167,13 +169,15 @@ def record_source(
     labels = getattr(metadata, "labels_to_names", None)
     if labels:
         journal.add_labels(labels)
+    is_stored = isinstance(metadata.index, StoredRecordIndex)
     return SampleSource(
-        RecordSamples(metadata.index, explain_content),
+        (StoredRecordSamples if is_stored else RecordSamples)(metadata.index, explain_content),
         record_order(metadata.index, num_epochs, seed if shuffle else None, shuffle_buffer_size),
         seed,
         journal,
         stages,
-        fetchers=num_parallel,
+        # Requests to a store have threads of their own.
+        fetchers=1 if is_stored else num_parallel,
         finish=finish,
         samples_per_element=samples_per_element,
     )

@@ -191,6 +191,4 @@ def _name_of(names: list[str], label: tf.Tensor) -> tf.Tensor:
 def _cache(
     metadata: ImageClassificationTFRecordMetadata, directory: str, decoded: bool, remove_on_finish: bool
 ) -> ArrayCache:
-    stamps = [(path, tf.gfile.Stat(path)) for path in metadata.files]
-    names = [f"{path}:{stat.length}:{stat.mtime_nsec}" for path, stat in stamps]
-    return ArrayCache(directory, names, "decoded" if decoded else "encoded", remove_on_finish)
+    return ArrayCache(directory, metadata.versions, "decoded" if decoded else "encoded", remove_on_finish)

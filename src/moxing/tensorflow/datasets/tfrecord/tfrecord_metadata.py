@@ -8,17 +8,26 @@ from functools import cached_property
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework import file
 from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.raw.labels import read_label_map
+from moxing.tensorflow.datasets.stored.objects import (
+    StoredObject,
+    is_stored,
+    list_tree,
+    require_place,
+    stored_object,
+)
 from moxing.tensorflow.datasets.tfrecord.record_files import find_files
 from moxing.tensorflow.datasets.tfrecord.record_index import RecordIndex
+from moxing.tensorflow.datasets.tfrecord.record_objects import StoredRecordIndex, find_objects
 
 
 class BaseTFRecordMetadata:
     """TFRecord files and how many records they hold.
 
     Args:
-      base_dir: their directory.
+      base_dir: their directory, a path or a url.
       file_pattern: a glob such as `'train-*'`, or several.
       num_samples: the number of records. Without it they are counted when it is asked for, which is done once and then
         kept beside the files; with it nothing is read before the data set is made.
@@ -42,13 +51,20 @@ class BaseTFRecordMetadata:
     ) -> None:
         check_counts(num_samples=num_samples)
         self.base_dir, self.file_pattern = base_dir, file_pattern
-        self.files = _redirected(find_files(base_dir, file_pattern), base_dir, redirect_dir)
+        self._objects: list[StoredObject] = []
+        if is_stored(base_dir):
+            self._objects = find_objects(base_dir, file_pattern)
+            self.files = [item.url for item in self._objects]
+        else:
+            self.files = find_files(base_dir, file_pattern)
+        if redirect_dir is not None:
+            self._redirect(redirect_dir)
         self._given = num_samples
 
     @cached_property
     def index(self) -> RecordIndex:
         """Where every record is."""
-        index = RecordIndex.build(self.files)
+        index = StoredRecordIndex.of(self._objects) if self._objects else RecordIndex.build(self.files)
         if self._given is not None and self._given != len(index):
             tf.logging.warning(
                 "num_samples=%d was given, and the files of %s hold %d records: %d are read in an epoch.",
@@ -58,6 +74,32 @@ class BaseTFRecordMetadata:
                 len(index),
             )
         return index
+
+    @property
+    def versions(self) -> list[str]:
+        """The files with what tells one version of them from the next."""
+        if self._objects:
+            return [f"{item.url}:{item.length}:{item.version}" for item in self._objects]
+        stamps = [(path, os.stat(path)) for path in self.files]
+        return [f"{path}:{status.st_size}:{status.st_mtime_ns}" for path, status in stamps]
+
+    def _redirect(self, redirect_dir: str) -> None:
+        """Takes the files of the same names in another directory."""
+        base = self.base_dir.rstrip("/") if is_stored(self.base_dir) else self.base_dir
+        names = [
+            path[len(base) + 1 :] if self._objects else os.path.relpath(path, self.base_dir) for path in self.files
+        ]
+        if is_stored(redirect_dir):
+            place = require_place(redirect_dir, "redirect_dir")
+            found = {entry.relative: entry for entry in list_tree(place, "redirect_dir") if not entry.is_directory}
+            self.files = [place.child(name).url for name in names]
+            missing = [path for name, path in zip(names, self.files, strict=True) if name not in found]
+        else:
+            self.files = [os.path.join(redirect_dir, name) for name in names]
+            missing = [path for path in self.files if not os.path.isfile(path)]
+        if missing:
+            raise ValueError(f"redirect_dir={redirect_dir!r}: {missing[0]} is missing, of {len(missing)} such files.")
+        self._objects = [stored_object(place, found[name]) for name in names] if is_stored(redirect_dir) else []
 
     @property
     def num_samples(self) -> int:
@@ -74,7 +116,7 @@ class ImageClassificationTFRecordMetadata(BaseTFRecordMetadata):
     """TFRecord files of images with labels, in the layout of TF-Slim.
 
     Args:
-      base_dir: their directory.
+      base_dir: their directory, a path or a url.
       file_pattern: a glob such as `'train-*'`, or several.
       num_samples: the number of records; counted if not given.
       redirect_dir: read the files of the same names from this directory instead.
@@ -98,18 +140,8 @@ class ImageClassificationTFRecordMetadata(BaseTFRecordMetadata):
         super().__init__(base_dir, file_pattern, num_samples, redirect_dir)
         check_counts(at_least=0, num_classes=num_classes)
         path = os.path.join(base_dir, label_map_file) if label_map_file else None
-        self.labels_to_names = read_label_map(path) if path and os.path.exists(path) else None
+        self.labels_to_names = read_label_map(path) if path and file.exists(path) else None
         named = max(self.labels_to_names) + 1 if self.labels_to_names else 0
         if num_classes and named > num_classes:
             raise ValueError(f"num_classes={num_classes}: {path} numbers its classes up to {named - 1}.")
         self.num_classes = num_classes or named
-
-
-def _redirected(files: Sequence[str], base_dir: str, redirect_dir: str | None) -> list[str]:
-    if redirect_dir is None:
-        return list(files)
-    moved = [os.path.join(redirect_dir, os.path.relpath(path, base_dir)) for path in files]
-    missing = [path for path in moved if not os.path.isfile(path)]
-    if missing:
-        raise ValueError(f"redirect_dir={redirect_dir!r}: {missing[0]} is missing, of {len(missing)} such files.")
-    return moved
