@@ -63,6 +63,18 @@ def s3_folder(store, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
+def proxy(store, s3_folder, monkeypatch: pytest.MonkeyPatch):
+    """A proxy in front of the store, to which `mox.file` and the environment lead; faults are still to be asked for."""
+    import fault_proxy
+    from moxing.framework import file
+
+    with fault_proxy.FaultProxy(store.port) as running:
+        monkeypatch.setenv("S3_ENDPOINT", running.endpoint)
+        file.set_auth(server=running.endpoint, retry=4, retry_wait=0.005, client_timeout=20)
+        yield running
+
+
+@pytest.fixture
 def real_data() -> Path:
     """The directory of real data sets; tests that use it carry the mark `realdata`."""
     if not REAL_DATA.is_dir():

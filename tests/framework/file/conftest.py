@@ -16,15 +16,3 @@ def own_settings():
     before = get_settings()
     yield
     restore_settings(before)
-
-
-@pytest.fixture
-def proxy(store, s3_folder, own_settings):
-    """A proxy in front of the store, with `mox.file` led to it; faults are still to be asked for."""
-    import fault_proxy
-
-    import moxing as mox
-
-    with fault_proxy.FaultProxy(store.port) as running:
-        mox.file.set_auth(server=running.endpoint, retry=4, retry_wait=0.005, client_timeout=20)
-        yield running

@@ -431,11 +431,12 @@ def test_other_schemes(tmp_path):
 
 
 def test_stages_of_dead_processes_are_removed(s3_folder, temporary, tmp_path):
-    code = "import os; from moxing.tensorflow.executor.stage import _directory; import tempfile\n"
-    code += f"tempfile.tempdir = {str(temporary)!r}\n"
-    code += "with _directory({!r}) as directory:\n    print(directory.path, flush=True)\n    os._exit(9)\n"
+    code = "import os, types; from moxing.tensorflow.executor.stage import open_stage\n"
+    code += "config = types.SimpleNamespace(log_dir=None, checkpoint_path={!r})\n"
+    code += "with open_stage(config):\n    os._exit(9)\n"
+    environment = {**os.environ, "TMPDIR": str(temporary)}
     for url in (s3_folder, s3_folder + "-twin"):
-        subprocess.run([sys.executable, "-c", code.format(url)], check=False, stdout=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-c", code.format(url)], check=False, env=environment)
     assert len(stages(temporary)) == 2
     train(s3_folder, 2)
     (left,) = stages(temporary)

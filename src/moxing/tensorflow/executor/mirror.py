@@ -88,14 +88,16 @@ class Mirror:
         self._uploader.give_up()
 
     def waiting(self) -> dict[str, int]:
-        """The sizes of the files that are not on the store as they are here, by name."""
+        """The sizes of the files that are not on the store as they are here, by name, the newest file first."""
         if not self._is_started:
             return {}
-        return {
-            relative: version[1]
+        waiting = [
+            (relative, version)
             for relative, version in self._versions()
             if self._sent.get(relative) != version and self._counts(relative)
-        }
+        ]
+        waiting.sort(key=lambda file: file[1][2], reverse=True)
+        return {relative: size for relative, (_, size, _) in waiting}
 
     def _counts(self, relative: str) -> bool:
         """Whether a file is to be on the store: one of a checkpoint only if the marker names that."""

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
-import glob
 import hashlib
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -19,6 +16,7 @@ import tensorflow.compat.v1 as tf
 from moxing.framework.file.backends import find_place
 from moxing.framework.file.progress import transfer_bar
 from moxing.framework.flags import FLAGS
+from moxing.framework.util.owned_directory import OwnedDirectory
 from moxing.tensorflow.cluster.server import staying
 from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
@@ -29,7 +27,6 @@ from moxing.tensorflow.executor.shown_names import AS_IT_IS, ShownNames
 from moxing.tensorflow.executor.specs import ModeKeys, RunResult
 from moxing.tensorflow.executor.uploads import UploadError
 
-_OWNER = "owner"
 _Found = TypeVar("_Found")
 
 
@@ -193,7 +190,9 @@ def open_stage(config: RunConfig) -> Iterator[Stage]:
         yield Stage(config)
         return
     names = ShownNames()
-    with _directory(urls[0]) as directory, names.in_logs():
+    start = f"moxing-{hashlib.sha256(urls[0].encode()).hexdigest()[:12]}-"
+    directory = OwnedDirectory(tempfile.gettempdir(), start)
+    with names.in_logs():
         stage = None
         try:
             stage = RemoteStage(config, directory.path, names)
@@ -208,43 +207,7 @@ def open_stage(config: RunConfig) -> Iterator[Stage]:
                 stage.finish_after_error()
             raise
         finally:
-            directory.keep = stage is not None and not stage.is_whole
-
-
-class _StageDirectory:
-    """A directory of the temporary ones, and whether it is to stay."""
-
-    def __init__(self, path: str) -> None:
-        self.path, self.keep = path, False
-
-
-@contextmanager
-def _directory(url: str) -> Iterator[_StageDirectory]:
-    """An own directory; those that dead processes have left behind for the same url are removed."""
-    start = f"moxing-{hashlib.sha256(url.encode()).hexdigest()[:12]}-"
-    for left in glob.glob(os.path.join(glob.escape(tempfile.gettempdir()), start + "*")):
-        _remove_if_left(left)
-    new = tempfile.mkdtemp(prefix="moxing-new-")
-    with open(os.path.join(new, _OWNER), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        # Only now others may find it: without the lock it would be one that was left.
-        directory = _StageDirectory(os.path.join(os.path.dirname(new), start + os.path.basename(new)[-8:]))
-        os.rename(new, directory.path)
-        try:
-            yield directory
-        finally:
-            if directory.keep:
-                os.remove(os.path.join(directory.path, _OWNER))
+            if stage is not None and not stage.is_whole:
+                directory.leave()
             else:
-                shutil.rmtree(directory.path, ignore_errors=True)
-
-
-def _remove_if_left(path: str) -> None:
-    try:
-        if os.lstat(path).st_uid != os.getuid():
-            return
-        with open(os.path.join(path, _OWNER), "r+") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
-    except OSError:
-        return  # its process lives, or it is kept
+                directory.remove()

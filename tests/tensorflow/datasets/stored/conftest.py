@@ -1,4 +1,4 @@
-"""Data sets on a real store, and a proxy in front of it that counts and breaks requests."""
+"""Data sets on a real store, each test on a machine of its own."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[3] / "framework" / "file"))
 
 
 @pytest.fixture(autouse=True)
@@ -27,15 +26,9 @@ def machine(monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def proxy(store, s3_folder):
-    """The store behind a proxy; `mox.file` is led to it until the end of the test."""
-    import fault_proxy
+def proxy(proxy):
+    """The proxy in front of the store, for requests that are repeated twice."""
+    from moxing.framework import file
 
-    import moxing as mox
-    from moxing.framework.file.auth import get_settings, restore_settings
-
-    before = get_settings()
-    with fault_proxy.FaultProxy(store.port) as running:
-        mox.file.set_auth(server=running.endpoint, retry=2, retry_wait=0.005, client_timeout=20)
-        yield running
-    restore_settings(before)
+    file.set_auth(retry=2)
+    return proxy

@@ -25,6 +25,7 @@ import tensorflow.compat.v1 as tf
 from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import MoxFileReadException, MoxFileRespException, not_exists
 from moxing.framework.flags import FLAGS, FlagError
+from moxing.framework.util.owned_directory import OwnedDirectory
 from moxing.tensorflow.datasets.array_cache import resolve_cache_dir
 from moxing.tensorflow.datasets.stored.objects import (
     CHANGED,
@@ -36,8 +37,7 @@ from moxing.tensorflow.datasets.stored.objects import (
 )
 
 _USED = "used"  # the file with the number of bytes
-#: Directories of one process each, and the file in them that it holds a lock on.
-_TEMPORARY, _OWNER = "moxing-data-", "owner"
+_TEMPORARY = "moxing-data-"  # begins the names of directories of one process each
 _CHECKSUM_BYTES = 4
 _LEFT_BEHIND_SECONDS = 3600.0
 #: When there is no room, it is looked for again after so long.
@@ -284,30 +284,10 @@ def _cache_in(directory: str, limit: int) -> DataCache:
 @lru_cache(maxsize=8)
 def _temporary_cache(limit: int) -> DataCache:
     above = os.environ.get("DLS_LOCAL_CACHE_PATH") or tempfile.gettempdir()
-    os.makedirs(above, exist_ok=True)
-    _remove_left_behind(above)
-    # It gets its name when it is locked: what has the name and no lock was left behind.
-    new = tempfile.mkdtemp(prefix=".moxing-new-", dir=above)
-    owner = os.open(os.path.join(new, _OWNER), os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(owner, fcntl.LOCK_EX)
-    directory = os.path.join(above, f"{_TEMPORARY}{os.urandom(6).hex()}")
-    os.rename(new, directory)
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    directory = OwnedDirectory(above, _TEMPORARY)
+    atexit.register(directory.remove)
     # Not the whole disk: the run has other things to write.
-    return DataCache(directory, min(limit, shutil.disk_usage(directory).free // 2))
-
-
-def _remove_left_behind(above: str) -> None:
-    """Removes the directories of processes that were killed."""
-    for name in os.listdir(above):
-        if name.startswith(_TEMPORARY):
-            with suppress(OSError):
-                owner = os.open(os.path.join(above, name, _OWNER), os.O_RDWR)
-                try:
-                    fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    shutil.rmtree(os.path.join(above, name), ignore_errors=True)
-                finally:
-                    os.close(owner)
+    return DataCache(directory.path, min(limit, shutil.disk_usage(directory.path).free // 2))
 
 
 def _kept_files(directory: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:

@@ -1,0 +1,66 @@
+"""Temporary directories of one process each; where it was killed, the next one removes what it left."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+
+#: The file in the directory that its process holds a lock on.
+_OWNER = "owner"
+
+
+class OwnedDirectory:
+    """An empty directory for this process. Those of the same `start` whose processes are dead are removed.
+
+    Args:
+      above: the directory that it is made in; made if it is missing.
+      start: begins its name.
+
+    Attributes:
+      path: where it is.
+
+    Example:
+      >>> directory = OwnedDirectory(tempfile.gettempdir(), 'example-')
+      >>> os.path.isdir(directory.path)
+      True
+      >>> directory.remove()
+      >>> os.path.isdir(directory.path)
+      False
+    """
+
+    def __init__(self, above: str, start: str) -> None:
+        os.makedirs(above, exist_ok=True)
+        for name in os.listdir(above):
+            if name.startswith(start):
+                _remove_if_left(os.path.join(above, name))
+        new = tempfile.mkdtemp(prefix=".moxing-new-", dir=above)
+        self._lock = os.open(os.path.join(new, _OWNER), os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        # It gets its name when it is locked: what has the name and no lock was left behind.
+        self.path = os.path.join(above, f"{start}{os.urandom(6).hex()}")
+        os.rename(new, self.path)
+
+    def remove(self) -> None:
+        """Removes the directory with all that is in it."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._lock)
+
+    def leave(self) -> None:
+        """The directory stays: from now on it is nobody's, and no process removes it."""
+        os.remove(os.path.join(self.path, _OWNER))
+        os.close(self._lock)
+
+
+def _remove_if_left(path: str) -> None:
+    with suppress(OSError):  # its process lives, or it was left to stay
+        if os.lstat(path).st_uid != os.getuid():
+            return
+        lock = os.open(os.path.join(path, _OWNER), os.O_RDWR)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        finally:
+            os.close(lock)

@@ -1,0 +1,42 @@
+import subprocess
+import sys
+
+from moxing.framework.util.owned_directory import OwnedDirectory
+
+HOLD = """
+import os, sys
+from moxing.framework.util.owned_directory import OwnedDirectory
+print(OwnedDirectory(sys.argv[1], "mine-").path, flush=True)
+sys.stdin.read()
+os._exit(9)
+"""
+
+
+def test_what_a_dead_process_left_is_removed_by_the_next(tmp_path):
+    arguments = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        theirs = tmp_path / other.stdout.readline().strip().rpartition("/")[2]
+        (theirs / "file").write_text("half")
+        OwnedDirectory(str(tmp_path), "mine-").remove()
+        assert (theirs / "file").exists(), "its process lives"
+        other.kill()
+    OwnedDirectory(str(tmp_path), "other-").remove()
+    assert theirs.exists(), "its name begins with something else"
+    OwnedDirectory(str(tmp_path), "mine-").remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_to_stay_stays(tmp_path):
+    kept = OwnedDirectory(str(tmp_path), "mine-")
+    kept.leave()
+    (tmp_path / "mine-of-a-user").mkdir()
+    OwnedDirectory(str(tmp_path), "mine-").remove()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_it_is_made_where_nothing_is_yet_and_only_for_this_user(tmp_path):
+    directory = OwnedDirectory(str(tmp_path / "a" / "b"), "mine-")
+    (made,) = (tmp_path / "a" / "b").iterdir()
+    assert str(made) == directory.path
+    assert made.stat().st_mode & 0o777 == 0o700
+    directory.remove()

@@ -1,0 +1,205 @@
+"""The manual with its object stores: tf.gfile (2.4), a frame written by output_fn (4.3), and a training that has
+its data, log and export there (2.4, 6) and is killed in the middle of an upload."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import tensorflow.compat.v1 as tf
+from PIL import Image
+
+import moxing as mox
+from moxing.framework.file.auth import get_client
+
+SCRIPTS = Path(__file__).resolve().parent.parent.parent / "shared" / "seeds" / "scripts"
+
+
+@pytest.fixture
+def bucket(s3_folder):
+    """The bucket of the manual."""
+    get_client("s3").create_bucket("dls-test")
+
+
+def command(script: str | Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "moxing", "run", str(script), *arguments]
+
+
+def output_of(tmp_path: Path, script: str, *arguments: str) -> str:
+    (tmp_path / "script.py").write_text(script)
+    done = subprocess.run(
+        command("script.py", *arguments), cwd=tmp_path, capture_output=True, text=True, timeout=280, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_2_4_1_gfile(bucket, tmp_path):
+    mox.file.write("s3://dls-test/a.txt", "from the store\n")
+    script = "import tensorflow as tf\nf=tf.gfile.Open('s3://dls-test/a.txt', 'r')\nprint(f.read())\n"
+    assert "from the store" in output_of(tmp_path, script)
+
+
+@pytest.mark.realdata
+@pytest.mark.skipif(not SCRIPTS.is_dir(), reason=f"the manual's programs are not at {SCRIPTS}")
+def test_4_3_a_frame_of_outputs(bucket, tmp_path, real_data):
+    """The manual's program; the local folders are ours, and its images small, for the test's sake."""
+    for flower in ("daisy", "roses"):
+        (tmp_path / "eval" / flower).mkdir(parents=True)
+        for photo in sorted((real_data / "flowers" / flower).glob("*.jpg"))[:5]:
+            shutil.copy(photo, tmp_path / "eval" / flower)
+    with tf.Graph().as_default(), tf.Session() as session:
+        images = tf.zeros([1, 32, 32, 3])
+        import moxing.tensorflow as mox_tf
+
+        mox_tf.get_model_fn(name="resnet_v1_50", run_mode="PREDICT", num_classes=1000)(images)
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, str(tmp_path / "checkpoint_path" / "model.ckpt"), global_step=0)
+    text = (SCRIPTS / "manual_4_3_output_fn.py").read_text()
+    for old, new in (
+        ("/export1/flowers/raw/split/eval", str(tmp_path / "eval")),
+        ("/tmp/checkpoint_path", str(tmp_path / "checkpoint_path")),
+        ("[224, 224]", "[32, 32]"),
+        ("batch_size=32", "batch_size=4"),
+    ):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    output_of(tmp_path, text)
+    frame = pd.read_csv(io.StringIO(mox.file.read("s3://dls-test/outputs.txt")), index_col=0)
+    assert len(frame) == 10
+    assert "prediction" in str(frame.iloc[0, 0])
+
+
+#: A script of the manual's shape: paths from the command line, images of folders, a model that is exported.
+TRAINING = """
+import tensorflow as tf
+import moxing.tensorflow as mox
+slim = tf.contrib.slim
+
+tf.flags.DEFINE_string('data_url', None, 'Data directory.')
+tf.flags.DEFINE_string('train_url', None, 'Log directory.')
+tf.flags.DEFINE_integer('steps', 10**9, 'Where to end.')
+flags = tf.flags.FLAGS
+
+
+def main(*args):
+  data_meta = mox.ImageClassificationRawMetadata(base_dir=flags.data_url)
+
+  def input_fn(mode):
+    dataset = mox.ImageClassificationRawDataset(data_meta, batch_size=8, num_epochs=None,
+                                                preprocess_threads=2)
+    image, label = dataset.get(['image', 'label'])
+    image = tf.image.resize_images(image, [16, 16])
+    image.set_shape([16, 16, 3])
+    return image, label
+
+  def model_fn(inputs, mode):
+    images, labels = inputs
+    net = slim.conv2d(images / 255.0, 16, [3, 3], stride=2)
+    net = slim.fully_connected(slim.flatten(net), 64)
+    logits = slim.fully_connected(net, data_meta.num_classes, activation_fn=None)
+    loss = tf.losses.softmax_cross_entropy(slim.one_hot_encoding(labels, data_meta.num_classes), logits)
+    export_spec = mox.ExportSpec(inputs_dict={'images': images}, outputs_dict={'logits': logits}, version='model')
+    return mox.ModelSpec(loss=loss, log_info={'loss': loss}, export_spec=export_spec)
+
+  mox.run(input_fn=input_fn,
+          model_fn=model_fn,
+          optimizer_fn=mox.get_optimizer_fn('momentum', learning_rate=0.01, momentum=0.9),
+          run_mode=mox.ModeKeys.TRAIN,
+          batch_size=8,
+          log_dir=flags.train_url,
+          max_number_of_steps=flags.steps,
+          save_model_steps=20,
+          save_summary_steps=10,
+          log_every_n_steps=20,
+          export_model=mox.ExportKeys.TF_SERVING)
+
+
+if __name__ == '__main__':
+  tf.app.run(main=main)
+"""
+
+
+def wait_for(condition, process, seconds=120):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, "the training has ended"
+        assert time.monotonic() < until, "it never came"
+        time.sleep(0.05)
+
+
+def committed(log_dir: str) -> list[str]:
+    """The checkpoints that count, oldest first."""
+    if not mox.file.exists(log_dir + "/checkpoint"):
+        return []
+    return [line.split('"')[1] for line in mox.file.read(log_dir + "/checkpoint").splitlines() if line[:3] == "all"]
+
+
+@pytest.mark.timeout(400)
+def test_6_killed_during_an_upload_and_gone_on_with_an_empty_disk(proxy, s3_folder, tmp_path):
+    data, log_dir = f"{s3_folder}/data", f"{s3_folder}/log"
+    for label, colour in enumerate(("blue", "green", "red")):
+        for number in range(10):
+            image = io.BytesIO()
+            Image.new("RGB", (20 + number, 24), colour).save(image, "JPEG")
+            mox.file.write(f"{data}/{label}_{colour}/{number}.jpg", image.getvalue(), binary=True)
+    script = tmp_path / "train.py"
+    script.write_text(TRAINING)
+    arguments = [f"--data_url={data}", f"--train_url={log_dir}"]
+
+    def machine(name: str) -> dict[str, str]:
+        """The environment of a machine whose disk is empty."""
+        (tmp_path / name).mkdir()
+        return {**os.environ, "TMPDIR": str(tmp_path / name), "XDG_CACHE_HOME": str(tmp_path / name / "cache")}
+
+    with (
+        open(tmp_path / "first.log", "w") as log,
+        subprocess.Popen(
+            command(script, *arguments), cwd=tmp_path, env=machine("first"), stderr=log, start_new_session=True
+        ) as process,
+    ):
+        try:
+            wait_for(lambda: len(committed(log_dir)) >= 2, process)
+            wait_for(lambda: mox.file.glob(log_dir + "/events.*"), process)
+            # The data of a checkpoint takes seconds from here on.
+            proxy.fail("slow_upload", times=float("inf"), match=lambda method, target: ".data-" in target)
+            begun = len(proxy.requests)
+            wait_for(lambda: any(".data-" in target for _, target in proxy.requests[begun:]), process)
+            time.sleep(0.3)
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+    proxy.fail("", times=0)
+    last = committed(log_dir)[-1]
+    cut = next(target for _, target in proxy.requests[begun:] if ".data-" in target).rpartition("/")[2]
+    assert not mox.file.exists(f"{log_dir}/{cut}")
+
+    steps = int(last.rpartition("-")[2]) + 30
+    done = subprocess.run(
+        command(script, *arguments, f"--steps={steps}"),
+        cwd=tmp_path,
+        env=machine("second"),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"Restoring parameters from {log_dir}/{last}" in done.stdout + done.stderr
+    assert committed(log_dir)[-1] == f"model.ckpt-{steps}"
+
+    mox.file.copy_parallel(f"{log_dir}/model", str(tmp_path / "exported"))
+    with tf.Graph().as_default(), tf.Session() as session:
+        signature = tf.saved_model.load(session, ["serve"], str(tmp_path / "exported")).signature_def["serving_default"]
+        images = np.zeros([3, 16, 16, 3], np.float32)
+        images[[0, 1, 2], :, :, [2, 1, 0]] = 255.0
+        logits = session.run(signature.outputs["logits"].name, {signature.inputs["images"].name: images})
+    assert logits.shape == (3, 3) and np.isfinite(logits).all()
