@@ -18,7 +18,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from PIL import Image
 
-import moxing as mox
+import moxing.tensorflow as mox
 from moxing.framework.file.auth import get_client
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "shared" / "seeds" / "scripts"
@@ -58,10 +58,7 @@ def test_4_3_a_frame_of_outputs(bucket, tmp_path, real_data):
         for photo in sorted((real_data / "flowers" / flower).glob("*.jpg"))[:5]:
             shutil.copy(photo, tmp_path / "eval" / flower)
     with tf.Graph().as_default(), tf.Session() as session:
-        images = tf.zeros([1, 32, 32, 3])
-        import moxing.tensorflow as mox_tf
-
-        mox_tf.get_model_fn(name="resnet_v1_50", run_mode="PREDICT", num_classes=1000)(images)
+        mox.get_model_fn(name="resnet_v1_50", run_mode="PREDICT", num_classes=1000)(tf.zeros([1, 32, 32, 3]))
         session.run(tf.global_variables_initializer())
         tf.train.Saver().save(session, str(tmp_path / "checkpoint_path" / "model.ckpt"), global_step=0)
     text = (SCRIPTS / "manual_4_3_output_fn.py").read_text()
@@ -95,8 +92,7 @@ def main(*args):
   data_meta = mox.ImageClassificationRawMetadata(base_dir=flags.data_url)
 
   def input_fn(mode):
-    dataset = mox.ImageClassificationRawDataset(data_meta, batch_size=8, num_epochs=None,
-                                                preprocess_threads=2)
+    dataset = mox.ImageClassificationRawDataset(data_meta)
     image, label = dataset.get(['image', 'label'])
     image = tf.image.resize_images(image, [16, 16])
     image.set_shape([16, 16, 3])
@@ -132,7 +128,7 @@ if __name__ == '__main__':
 def wait_for(condition, process, seconds=120):
     until = time.monotonic() + seconds
     while not condition():
-        assert process.poll() is None, "the training has ended"
+        assert process.poll() is None, f"the training has ended: {process.returncode}"
         assert time.monotonic() < until, "it never came"
         time.sleep(0.05)
 
@@ -175,8 +171,9 @@ def test_6_killed_during_an_upload_and_gone_on_with_an_empty_disk(proxy, s3_fold
             begun = len(proxy.requests)
             wait_for(lambda: any(".data-" in target for _, target in proxy.requests[begun:]), process)
             time.sleep(0.3)
-        finally:
             os.killpg(process.pid, signal.SIGKILL)
+        finally:
+            process.kill()
     proxy.fail("", times=0)
     last = committed(log_dir)[-1]
     cut = next(target for _, target in proxy.requests[begun:] if ".data-" in target).rpartition("/")[2]

@@ -250,6 +250,10 @@ def test_a_second_signal_ends_the_upload_and_keeps_the_files(proxy, s3_folder, t
             for line in process.stderr:
                 if "Stopped by signal 2" in line:
                     break
+            # The last checkpoint is written, and the upload of the first one still takes seconds.
+            (marker,) = (tmp_path / "temporary").glob("moxing-*/log/checkpoint")
+            wait_for(lambda: marker.read_text().count("all_model") == 2)
+            time.sleep(1)
             process.send_signal(signal.SIGINT)
             proxy.fail("", times=0)
             output = process.stderr.read()
