@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,9 @@ from digits_model import train, weights
 
 import moxing.tensorflow as mox
 from moxing.framework.file.backends import find_place
+from moxing.tensorflow.executor.checkpoint import marker_text
 from moxing.tensorflow.executor.mirror import Mirror
-from moxing.tensorflow.executor.uploads import UploadError
+from moxing.tensorflow.executor.uploads import Uploader, UploadError
 
 SCRIPT = """
 import sys
@@ -145,22 +147,34 @@ def test_a_reader_never_sees_half_of_one(s3_folder, tmp_path):
     assert named(s3_folder) == ["model.ckpt-398", "model.ckpt-399", "model.ckpt-400"]
 
 
-def test_a_checkpoint_that_is_written_again_does_not_count_meanwhile(proxy, s3_folder, tmp_path):
-    """A hook that restores the best variables at the end has the last step saved a second time."""
-    stage, links = tmp_path / "stage", tmp_path / "links"
-    stage.mkdir()
-    place = find_place(s3_folder, "url")
-    mirror = Mirror(str(stage), str(links), place, {})
+@pytest.fixture
+def stage(tmp_path):
+    (tmp_path / "stage").mkdir()
+    return tmp_path / "stage"
+
+
+@pytest.fixture
+def mirror(s3_folder, tmp_path, stage):
+    """A mirror that runs, of a directory in which a test writes itself."""
+    mirror = Mirror(str(stage), str(tmp_path / "links"), find_place(s3_folder, "url"), {})
     mirror.start()
+    yield mirror
+    mirror.give_up()
+    with contextlib.suppress(UploadError):
+        mirror.finish()
 
-    def save(number, content):
-        for ending in (".data-00000-of-00001", ".moxing.json", ".index"):
-            (stage / f"model.ckpt-{number}{ending}").write_bytes(content)
-        numbers = sorted({step(path.stem) for path in stage.glob("*.index")})
-        lines = [f'model_checkpoint_path: "model.ckpt-{numbers[-1]}"']
-        lines += [f'all_model_checkpoint_paths: "model.ckpt-{each}"' for each in numbers]
-        mox.file.write(str(stage / "checkpoint"), "\n".join(lines) + "\n")
 
+def save_into(stage, number, content):
+    """Writes a checkpoint as a training does; the marker names all that are there."""
+    for ending in (".data-00000-of-00001", ".moxing.json", ".index"):
+        (stage / f"model.ckpt-{number}{ending}").write_bytes(content)
+    numbers = sorted({step(path.stem) for path in stage.glob("*.index")})
+    mox.file.write(str(stage / "checkpoint"), marker_text([f"model.ckpt-{each}" for each in numbers]))
+
+
+def test_a_checkpoint_that_is_written_again_does_not_count_meanwhile(proxy, s3_folder, stage, mirror):
+    """A hook that restores the best variables at the end has the last step saved a second time."""
+    save = partial(save_into, stage)
     save(1, b"one")
     save(2, b"two")
     wait_for(lambda: len(named(s3_folder)) == 2)
@@ -186,6 +200,76 @@ def test_a_checkpoint_that_is_written_again_does_not_count_meanwhile(proxy, s3_f
     assert mox.file.read(s3_folder + "/model.ckpt-3.moxing.json") == "more"
 
 
+def test_the_only_checkpoint_that_is_written_again_counts_as_it_was(proxy, s3_folder, stage, mirror):
+    save_into(stage, 5, b"old")
+    wait_for(lambda: named(s3_folder) == ["model.ckpt-5"])
+    # As if the run was killed before the index is there.
+    proxy.fail("500", times=float("inf"), match=lambda method, target: method == "PUT" and "ckpt-5.index" in target)
+    save_into(stage, 5, b"new")
+    wait_for(lambda: mox.file.read(s3_folder + "/model.ckpt-5.data-00000-of-00001") == "new")
+    (counting,) = named(s3_folder)
+    for ending in (".data-00000-of-00001", ".moxing.json", ".index"):
+        assert mox.file.read(f"{s3_folder}/{counting}{ending}") == "old"
+    proxy.fail("", times=0)
+    mirror.finish()
+    assert named(s3_folder) == ["model.ckpt-5"]
+    assert sorted(mox.file.list_directory(s3_folder)) == sorted(path.name for path in stage.iterdir())
+    assert mox.file.read(s3_folder + "/model.ckpt-5.index") == "new"
+
+
+def test_after_a_failure_that_took_long_the_next_attempt_is_soon(s3_folder, stage, mirror, monkeypatch):
+    def send(self, path, relative):
+        time.sleep(1.5)
+        raise OSError("timed out")
+
+    monkeypatch.setattr(Uploader, "send", send)
+    save_into(stage, 1, b"x")
+    wait_for(lambda: "checkpoint" in mirror._not_before)
+    assert mirror._not_before["checkpoint"] - time.monotonic() <= 8
+    monkeypatch.undo()
+
+
+def test_event_files_come_where_checkpoints_are_written_faster_than_sent(s3_folder, stage, mirror, monkeypatch):
+    really_send = Uploader.send
+
+    def send(self, path, relative):
+        if ".data-" in relative:
+            time.sleep(0.5)
+        really_send(self, path, relative)
+
+    monkeypatch.setattr(Uploader, "send", send)
+    (stage / "events").write_text("x")
+    for number in range(200):
+        save_into(stage, number, b"x")
+        time.sleep(0.1)
+        if mox.file.exists(s3_folder + "/events"):
+            break
+    assert mox.file.exists(s3_folder + "/events")
+    assert len(named(s3_folder)) < number
+
+
+def test_ctrl_c_ends_an_upload_after_the_requests_under_way(proxy, s3_folder, tmp_path):
+    """40 parts, of which each takes long: those that were not begun stay away, and nothing is left on the store."""
+    size = 40 << 23
+    with open(tmp_path / "large", "wb") as stream:
+        stream.truncate(size)
+    proxy.fail("slow_upload", times=float("inf"))
+    uploader = Uploader(find_place(s3_folder, "url"))
+
+    def interrupt():
+        wait_for(lambda: any("partNumber" in target for _, target in proxy.requests))
+        proxy.fail("", times=0)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        uploader.for_each(["large"], lambda name: uploader.send(str(tmp_path / "large"), name))
+    assert uploader.has_given_up
+    assert len({target for _, target in proxy.requests if "partNumber" in target}) < 10
+    assert proxy.requests[-1][0] == "DELETE"
+    assert not mox.file.exists(s3_folder + "/large")
+
+
 def test_event_files_appear_while_training_runs(s3_folder):
     sizes = []
 
@@ -203,11 +287,7 @@ def test_event_files_appear_while_training_runs(s3_folder):
     assert mox.file.get_size(s3_folder + "/" + events()[0]) > sizes[0]
 
 
-def test_a_file_that_grows_is_sent_seldom_where_sending_takes_long(proxy, s3_folder, tmp_path):
-    stage = tmp_path / "stage"
-    stage.mkdir()
-    mirror = Mirror(str(stage), str(tmp_path / "links"), find_place(s3_folder, "url"), {})
-    mirror.start()
+def test_a_file_that_grows_is_sent_seldom_where_sending_takes_long(proxy, s3_folder, stage, mirror):
     proxy.fail("slow_upload", times=float("inf"), match=lambda method, target: "events" in target)
     until = time.monotonic() + 8
     with open(stage / "events", "wb") as stream:

@@ -490,3 +490,16 @@ def test_a_store_that_goes_away(proxy, s3_folder, temporary):
     (kept,) = stages(temporary)
     mox.file.copy_parallel(str(kept / "log"), s3_folder)
     assert train(s3_folder, 10).global_step == 10
+
+
+def test_checkpoints_of_other_trainings_are_not_fetched(proxy, s3_folder):
+    for name in ("run1", "run2"):
+        train(f"{s3_folder}/{name}", 2, save_summary_steps=1)
+    before = len(proxy.requests)
+    train(s3_folder, 2)
+    assert [target for method, target in proxy.requests[before:] if method == "GET" and "ckpt" in target] == []
+
+
+def test_keys_that_no_disk_can_have(s3_folder):
+    mox.file.write(f"{s3_folder}/{'a' * 300}/x", "x")
+    assert train(s3_folder, 2).global_step == 2

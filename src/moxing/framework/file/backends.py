@@ -6,7 +6,7 @@ import io
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from moxing.framework.file.entries import FileStatistics, RemoteEntry
@@ -96,8 +96,15 @@ class Backend(ABC):
         """Copies a file of this backend to another name of it; False where there is no source."""
 
     @abstractmethod
-    def upload(self, descriptor: int, path: str, at_once: int = 4) -> None:
-        """Makes a file of what is in an open local one."""
+    def upload(self, descriptor: int, path: str, at_once: int = 4, check: Callable[[], object] | None = None) -> None:
+        """Makes a file of what is in an open local one.
+
+        Args:
+          descriptor: The local one.
+          path: The file.
+          at_once: How many parts of a large file are under way at a time.
+          check: Called before the upload and before every further part; what it raises ends the upload.
+        """
 
     @abstractmethod
     def download(self, path: str, target: str, known: RemoteEntry | None = None, at_once: int = 4) -> bool:

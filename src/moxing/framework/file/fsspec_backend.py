@@ -6,7 +6,7 @@ import importlib.util
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from moxing.framework.file.backends import Backend
@@ -141,7 +141,9 @@ class FsspecBackend(Backend):
         system.cp_file(name, self._resolve(target)[1])
         return True
 
-    def upload(self, descriptor: int, path: str, at_once: int = 4) -> None:
+    def upload(self, descriptor: int, path: str, at_once: int = 4, check: Callable[[], object] | None = None) -> None:
+        if check is not None:
+            check()
         system, name = self._resolve(path)
         parent = name.rpartition("/")[0]
         if parent:

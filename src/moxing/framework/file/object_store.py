@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property, partial
 
 from moxing.framework.file.auth import get_client
@@ -132,18 +132,24 @@ class ObjectStore(Backend):
     def copy(self, source: str, target: str) -> bool:
         return self.client.copy(_split(source), *self._file(target))
 
-    def upload(self, descriptor: int, path: str, at_once: int = 4) -> None:
+    def upload(self, descriptor: int, path: str, at_once: int = 4, check: Callable[[], object] | None = None) -> None:
         bucket, key = self._file(path)
+        check = check or _nothing
+        check()
         client, size = self.client, os.fstat(descriptor).st_size
         if size <= _SINGLE_PUT:
             client.put(bucket, key, read_exactly(descriptor, 0, size))
             advance(size)
             return
         step = part_size_for(size)
-        # Read by the threads that send: only what is under way is in memory.
-        self.start_upload(path, at_once).send_all(
-            partial(read_exactly, descriptor, start, min(step, size - start)) for start in range(0, size, step)
-        )
+
+        def parts() -> Iterator[Callable[[], bytes]]:
+            for start in range(0, size, step):
+                check()
+                # Read by the threads that send: only what is under way is in memory.
+                yield partial(read_exactly, descriptor, start, min(step, size - start))
+
+        self.start_upload(path, at_once).send_all(parts())
 
     def download(self, path: str, target: str, known: RemoteEntry | None = None, at_once: int = 4) -> bool:
         from moxing.framework.file.downloads import download
@@ -169,6 +175,10 @@ class ObjectStore(Backend):
         if not key or key.endswith("/"):
             raise IsADirectoryError(errno.EISDIR, "a directory, give the name of a file", f"{self._scheme}://{path}")
         return bucket, key
+
+
+def _nothing() -> None:
+    """What is called where nobody wants to be."""
 
 
 def _split(path: str) -> tuple[str, str]:

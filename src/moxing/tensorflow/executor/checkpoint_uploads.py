@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.checkpoint import MARKER, POSITION_SUFFIX
 from moxing.tensorflow.executor.fetching import Checkpoints
-from moxing.tensorflow.executor.uploads import Uploader, Version, for_each, is_away, version_of
+from moxing.tensorflow.executor.uploads import Uploader, Version, is_away, version_of
 
 
 class CheckpointUploads:
@@ -53,10 +53,10 @@ class CheckpointUploads:
         waiting = [name for name in reversed(names) if not self._is_sent(folder, name)]
         failure: Exception | None = None
         for name in waiting:
-            others = [other for other in names if other in known and other not in waiting]
-            if name in known and others:
+            if name in known:
                 # It is written anew under its name: until it is complete it must not count.
-                self._name(marker, others)
+                others = [other for other in names if other in known and other not in waiting]
+                self._name(marker, others or [self._copy_aside(folder, name)])
                 known.pop(name)
             try:
                 if not self._send(folder, name, version):
@@ -71,8 +71,8 @@ class CheckpointUploads:
         if ready and (failure is None or len(ready) > len(names) - len(waiting)):
             self._name(marker, ready)
             for name in [name for name in known if name not in names]:
-                for_each(sorted(known[name]), lambda found: self._uploader.remove(os.path.join(folder, found)))
-                known.pop(name)
+                old = [os.path.join(folder, entry) for entry in sorted(known.pop(name))]
+                self._uploader.for_each(old, self._uploader.remove)
         if failure is not None:
             raise failure
         if ready == names and version is not None:
@@ -100,6 +100,16 @@ class CheckpointUploads:
 
     def _name(self, marker: str, names: Sequence[str]) -> None:
         self._uploader.write(marker, checkpoint.marker_text(names))
+
+    def _copy_aside(self, folder: str, name: str) -> str:
+        """Copies the only checkpoint that counts on the store, and returns the name of the copy."""
+        copy = f"{name}-before"
+        files = {entry: copy + entry.removeprefix(name) for entry in self._known[folder][name]}
+        self._uploader.for_each(
+            files, lambda entry: self._uploader.copy(os.path.join(folder, entry), os.path.join(folder, files[entry]))
+        )
+        self._known[folder][copy] = set(files.values())
+        return copy
 
     def _files(self, folder: str, name: str) -> dict[str, Version]:
         """The local files of a checkpoint."""
@@ -135,7 +145,7 @@ class CheckpointUploads:
                 return False
             index = [entry for entry in files if entry.endswith(".index")]
             for group in ([entry for entry in files if entry not in index], index):
-                for_each(group, lambda entry: self._send_file(folder, entry))
+                self._uploader.for_each(group, lambda entry: self._send_file(folder, entry))
             self._known[folder][name] = set(files)
             self.sent.update({os.path.join(folder, entry): version for entry, version in files.items()})
             return True

@@ -25,6 +25,8 @@ ASIDE = "before_restart_"
 AT_ONCE = 16
 #: So many bytes take a while, and a line says so.
 WORTH_A_LINE = 10_000_000
+#: Bytes of a name that every usual file system takes.
+_LONGEST_NAME = 255
 _NAME = re.compile(r'[^/\\"\0-\x1f]+')
 
 #: Files of checkpoints on the store: by directory, relative to `log_dir`, and by the checkpoint's name.
@@ -47,7 +49,8 @@ class RemoteDirectory:
         self.place, self.directory = place, directory
         entries = [entry for entry in place.backend.entries(place.path) or [] if _is_name(entry.relative)]
         self.files = {entry.relative: entry.length for entry in entries if not entry.is_directory}
-        self.folders = sorted(entry.relative for entry in entries if entry.is_directory)
+        # A store may have a file and a directory of one name, a disk cannot.
+        self.folders = sorted({entry.relative for entry in entries if entry.is_directory} - self.files.keys())
 
     def look_again(self) -> bool:
         """Whether the store has other files by now; then the checkpoints that were fetched are forgotten.
@@ -122,7 +125,9 @@ class RemoteDirectory:
 
 
 def _is_name(text: str) -> bool:
-    return text not in (".", "..") and _NAME.fullmatch(text) is not None
+    """Whether a part of a key can be the name of a local file."""
+    is_short = len(os.fsencode(text)) <= _LONGEST_NAME
+    return text not in (".", "..") and is_short and _NAME.fullmatch(text) is not None
 
 
 def _step(name: str) -> int | None:
@@ -158,7 +163,9 @@ def fetch_log_dir(remote: RemoteDirectory, training: bool) -> Checkpoints:
             if SAVED_MODEL not in folder.files and "variables" in folder.folders:
                 continue  # an export whose upload was cut off: its name is free
             os.makedirs(folder.directory, exist_ok=True)
-            if training and folder.fetch_marker():
+            # Beside event files there are the checkpoints of another training.
+            is_own = not any(".tfevents." in file_name for file_name in folder.files)
+            if training and is_own and folder.fetch_marker():
                 known[name] = folder.checkpoints()
                 folder.fetch_checkpoint(checkpoint.listed(folder.directory)[0])
     return known

@@ -13,7 +13,7 @@ from moxing.framework.file.backends import Place
 from moxing.tensorflow.executor.checkpoint import MARKER, PREFIX
 from moxing.tensorflow.executor.checkpoint_uploads import CheckpointUploads
 from moxing.tensorflow.executor.fetching import SAVED_MODEL, Checkpoints
-from moxing.tensorflow.executor.uploads import Uploader, UploadError, Version, for_each, is_away, version_of
+from moxing.tensorflow.executor.uploads import Uploader, UploadError, Version, is_away, version_of
 
 #: Seconds between two looks at the directory.
 _PERIOD = 0.5
@@ -146,11 +146,13 @@ class Mirror:
         while self._is_due(marker) and not self._is_sent(marker):
             if _are_away(failures) or not self._attempt(marker, self._checkpoints.commit_next, failures):
                 break
+            if not self._ending.is_set():
+                break  # other files are waiting, too; the next look is soon
 
     def _send_all(self, names: list[str], failures: dict[str, Exception]) -> None:
         due = [name for name in names if self._is_due(name)]
         if due and not _are_away(failures):
-            for_each(due, lambda name: self._attempt(name, self._send, failures))
+            self._uploader.for_each(due, lambda name: self._attempt(name, self._send, failures))
 
     def _send(self, relative: str) -> bool:
         path = os.path.join(self._directory, relative)
@@ -168,18 +170,19 @@ class Mirror:
 
     def _attempt(self, relative: str, act: Callable[[str], bool], failures: dict[str, Exception]) -> bool:
         """Does something for a file; true when it was done."""
-        started, done = time.monotonic(), False
-        pause = 0.0 if os.path.basename(relative) == MARKER else _LEAST_PAUSE
+        started = time.monotonic()
         try:
             done = act(relative)
-            self._failed.pop(relative, None)
         except Exception as error:  # whatever it is, the training goes on
             failures[relative] = error
             self._failed[relative] = self._failed.get(relative, 0) + 1
             pause = min(_LEAST_PAUSE * 2 ** self._failed[relative], _MOST_PAUSE)
+            self._not_before[relative] = time.monotonic() + pause
+            return False
+        self._failed.pop(relative, None)
         ended = time.monotonic()
-        if pause:
-            self._not_before[relative] = ended + max(pause, (ended - started) / _SHARE_OF_TIME)
+        if os.path.basename(relative) != MARKER:
+            self._not_before[relative] = ended + max(_LEAST_PAUSE, (ended - started) / _SHARE_OF_TIME)
         return done
 
     def _tell(self, failures: dict[str, Exception]) -> None:

@@ -37,7 +37,7 @@ class ShownNames:
         """Puts the urls into the message of an error."""
         error.args = tuple(self.shown(value) if isinstance(value, str) else value for value in error.args)
         # Of TensorFlow's errors and of those of the system.
-        for attribute in ("_message", "filename", "filename2"):
+        for attribute in ("_message", "strerror", "filename", "filename2"):
             if isinstance(value := getattr(error, attribute, None), str):
                 setattr(error, attribute, self.shown(value))
 
@@ -46,7 +46,10 @@ class ShownNames:
         """Inside, log lines have the urls; TensorFlow's own too, such as `Restoring parameters from`."""
 
         def rename(record: logging.LogRecord) -> bool:
-            message = record.getMessage()
+            try:
+                message = record.getMessage()
+            except Exception:  # a line that does not fit its arguments: whoever prints it says so
+                return True
             if not hasattr(record, "moxing_as_it_is") and (shown := self.shown(message)) != message:
                 record.msg, record.args = shown, ()
             return True

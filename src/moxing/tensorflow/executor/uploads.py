@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
+from moxing.framework import file
 from moxing.framework.file.backends import Place, find_place
 
 _FILES_AT_ONCE = 4
@@ -49,10 +50,17 @@ class Uploader:
     def send(self, path: str, relative: str) -> None:
         """Uploads the local file `path`; it appears on the store when it is complete."""
         target = self._find(relative)
-        if self.has_given_up:
-            raise UploadError(f"{target.url} is not uploaded any more.")
+
+        def check() -> None:
+            if self.has_given_up:
+                raise UploadError(f"{target.url} is not uploaded any more.")
+
         with open(path, "rb") as stream:
-            target.backend.upload(stream.fileno(), target.path, _PARTS_AT_ONCE)
+            target.backend.upload(stream.fileno(), target.path, _PARTS_AT_ONCE, check)
+
+    def copy(self, relative: str, other: str) -> None:
+        """Makes a second file of one that is on the store."""
+        file.copy(self._find(relative).url, self._find(other).url)
 
     def write(self, relative: str, text: str) -> None:
         """Writes a small file, in one request."""
@@ -67,27 +75,25 @@ class Uploader:
         with contextlib.suppress(FileNotFoundError):
             target.backend.remove_file(target.path)
 
+    def for_each(self, names: Iterable[str], act: Callable[[str], object]) -> None:
+        """Calls `act` with each name, some at a time; the first error is raised when all are done.
+
+        Ctrl-C gives up: it is raised when the requests that are under way have ended.
+        """
+        with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="mox-upload") as pool:
+            futures = [pool.submit(act, name) for name in names]
+            try:
+                for future in futures:
+                    future.result()
+            except KeyboardInterrupt:
+                self.give_up()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
     def _find(self, relative: str) -> Place:
         # Looked up every time: keys may be replaced while a training runs.
         url = self._place.child(relative.replace(os.sep, "/")).url
         return find_place(url, "log_dir") or self._place
-
-
-def for_each(names: Iterable[str], act: Callable[[str], object]) -> None:
-    """Calls `act` with each name, some at a time; the first error is raised when all are done.
-
-    Example:
-      >>> for_each(['a'], print)
-      a
-    """
-    with ThreadPoolExecutor(_FILES_AT_ONCE, thread_name_prefix="mox-upload") as pool:
-        futures = [pool.submit(act, name) for name in names]
-        try:
-            for future in futures:
-                future.result()
-        except KeyboardInterrupt:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def version_of(path: str) -> Version | None:
