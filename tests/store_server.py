@@ -10,21 +10,13 @@ import contextlib
 import fcntl
 import json
 import os
-import shutil
 import signal
-import socket
-import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
-ACCESS_KEY = "test-access-key"
-SECRET_KEY = "test-secret-key-that-must-never-be-shown"
-_PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
-_START_SECONDS = 120
+from weed_server import ACCESS_KEY, SECRET_KEY, START_SECONDS, running_weed
 
 
 class Store(NamedTuple):
@@ -40,11 +32,6 @@ class Store(NamedTuple):
     def environment(self) -> dict[str, str]:
         """The variables that lead `mox.file` to it."""
         return {"S3_ENDPOINT": self.endpoint, "ACCESS_KEY_ID": ACCESS_KEY, "SECRET_ACCESS_KEY": SECRET_KEY}
-
-
-def find_weed() -> str | None:
-    beside_python = Path(sys.executable).with_name("weed")
-    return str(beside_python) if beside_python.exists() else shutil.which("weed")
 
 
 @contextlib.contextmanager
@@ -73,7 +60,7 @@ def join_store(folder: Path):
 
 
 def _wait_for_state(folder: Path) -> dict:
-    deadline = time.monotonic() + _START_SECONDS
+    deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         if (folder / "state.json").exists():
             return json.loads((folder / "state.json").read_text())
@@ -113,86 +100,19 @@ def _users(folder: Path) -> list[int]:
     return [int(path.name) for path in (folder / "users").iterdir() if _is_alive(int(path.name))]
 
 
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
-
-
-def _start_weed(folder: Path) -> tuple[subprocess.Popen, int]:
-    data = folder / "data"
-    data.mkdir(exist_ok=True)
-    identity = {
-        "name": "tests",
-        "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}],
-        "actions": ["Admin", "Read", "List", "Tagging", "Write"],
-    }
-    (folder / "identities.json").write_text(json.dumps({"identities": [identity]}))
-    *others, port, grpc_port = _free_ports(len(_PORTS) + 2)
-    options = {
-        "ip": "127.0.0.1",
-        "ip.bind": "127.0.0.1",
-        "dir": data,
-        "filer": "true",
-        "s3": "true",
-        **dict(zip(_PORTS, others, strict=True)),
-        "s3.port": port,
-        "s3.port.grpc": grpc_port,
-        "s3.config": folder / "identities.json",
-        "s3.port.iceberg": 0,
-        "s3.port.lance": 0,
-        "s3.domainName": "store.localhost",
-        "master.telemetry": "false",
-        "volume.max": 200,
-        "master.volumeSizeLimitMB": 64,
-        "volume.preStopSeconds": 0,
-        "s3.autoCreateBucket": "false",
-    }
-    command = [str(find_weed()), "server", *(f"-{name}={value}" for name, value in options.items())]
-    with open(folder / "weed.log", "ab") as log:
-        return subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log), port
-
-
-def _answers(port: int) -> bool:
-    try:
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=2).close()
-    except urllib.error.HTTPError as error:
-        error.close()
-        return error.code == 403
-    except OSError:
-        return False
-    return True
-
-
 def keep(folder: Path) -> None:
     """Runs the server until nobody uses it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    weed, port = _start_weed(folder)
-    try:
-        deadline = time.monotonic() + _START_SECONDS
-        while not _answers(port):
-            if weed.poll() is not None or time.monotonic() > deadline:
-                return
-            time.sleep(0.1)
+    options = {"s3_domainName": "store.localhost", "s3_autoCreateBucket": "false"}
+    with running_weed(folder, volume_max=200, master_volumeSizeLimitMB=64, **options) as (weed, port):
         temporary = folder / "state.tmp"
         temporary.write_text(json.dumps({"port": port}))
         temporary.rename(folder / "state.json")
-        while _users(folder) and weed.poll() is None:
-            time.sleep(0.2)
-    finally:
-        (folder / "state.json").unlink(missing_ok=True)
-        weed.terminate()
         try:
-            weed.wait(2)
-        except subprocess.TimeoutExpired:
-            # It takes up to 30 s to say goodbye to everybody; its data goes anyway.
-            weed.kill()
-            weed.wait()
+            while _users(folder) and weed.poll() is None:
+                time.sleep(0.2)
+        finally:
+            (folder / "state.json").unlink()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from trees import WAYS, contents, put, source_and_target
 
 import moxing as mox
 from moxing.cli import main
@@ -15,29 +16,11 @@ from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.object_store import ObjectStore
 
 FILES = {"a.txt": "hello", "sub/b c.txt": "bc", "sub/深/🚀.bin": "r", "foo": "f", "foo-bar/x": "x"}
-WAYS = [("disk", "disk"), ("disk", "store"), ("store", "disk"), ("store", "store")]
 
 
 @pytest.fixture(params=WAYS, ids=lambda way: "-".join(way))
 def places(request, tmp_path):
-    """A directory with files, and one to copy into, which is not there."""
-    roots = {"disk": str(tmp_path)}
-    if "store" in request.param:
-        roots["store"] = request.getfixturevalue("s3_folder")
-    source, target = (roots[kind] for kind in request.param)
-    put(f"{source}/from", FILES)
-    return f"{source}/from", f"{target}/to"
-
-
-def put(root, files):
-    for name, content in files.items():
-        if "://" not in root:
-            mox.file.make_dirs(os.path.dirname(f"{root}/{name}"))
-        mox.file.write(f"{root}/{name}", content)
-
-
-def contents(root):
-    return {name: mox.file.read(f"{root}/{name}") for name in mox.file.list_directory(root, True, skip_dir=True)}
+    return source_and_target(request, tmp_path, FILES)
 
 
 @pytest.fixture

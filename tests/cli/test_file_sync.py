@@ -4,6 +4,7 @@ import os
 import time
 
 import pytest
+from trees import WAYS, contents, put, source_and_target
 
 import moxing as mox
 from moxing.cli import file_compare, main
@@ -12,28 +13,11 @@ from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.object_store import ObjectStore
 
 FILES = {"a.txt": "hello", "sub/b.txt": "bc", "sub/deep/c": "c", "data": "d", "data-twin/x": "x"}
-WAYS = [("disk", "disk"), ("disk", "store"), ("store", "disk"), ("store", "store")]
 
 
 @pytest.fixture(params=WAYS, ids=lambda way: "-".join(way))
 def places(request, tmp_path):
-    roots = {"disk": str(tmp_path)}
-    if "store" in request.param:
-        roots["store"] = request.getfixturevalue("s3_folder")
-    source, target = (roots[kind] for kind in request.param)
-    put(f"{source}/from", FILES)
-    return f"{source}/from", f"{target}/to"
-
-
-def put(root, files):
-    for name, content in files.items():
-        if "://" not in root:
-            mox.file.make_dirs(os.path.dirname(f"{root}/{name}"))
-        mox.file.write(f"{root}/{name}", content)
-
-
-def contents(root):
-    return {name: mox.file.read(f"{root}/{name}") for name in mox.file.list_directory(root, True, skip_dir=True)}
+    return source_and_target(request, tmp_path, FILES)
 
 
 def age(root, seconds):

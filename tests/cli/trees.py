@@ -1,0 +1,28 @@
+"""Directories of files, on a disk or a store."""
+
+import os
+
+import moxing as mox
+
+WAYS = [("disk", "disk"), ("disk", "store"), ("store", "disk"), ("store", "store")]
+
+
+def put(root, files):
+    for name, content in files.items():
+        if "://" not in root:
+            mox.file.make_dirs(os.path.dirname(f"{root}/{name}"))
+        mox.file.write(f"{root}/{name}", content)
+
+
+def contents(root):
+    return {name: mox.file.read(f"{root}/{name}") for name in mox.file.list_directory(root, True, skip_dir=True)}
+
+
+def source_and_target(request, tmp_path, files):
+    """A directory with files, and one to copy into, which is not there, on the places that `request.param` names."""
+    roots = {"disk": str(tmp_path)}
+    if "store" in request.param:
+        roots["store"] = request.getfixturevalue("s3_folder")
+    source, target = (roots[kind] for kind in request.param)
+    put(f"{source}/from", files)
+    return f"{source}/from", f"{target}/to"
