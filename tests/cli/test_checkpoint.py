@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+import moxing as mox
 from moxing.cli import main
 
 V1, V2 = tf.train.SaverDef.V1, tf.train.SaverDef.V2
@@ -250,10 +251,9 @@ def damaged():
         ("nowhere", "='nowhere': there is no such checkpoint. '.' holds [1].ckpt, bad.ckpt, one.ckpt."),
         ("log/m.ckpt-10", "='log/m.ckpt-10': there is no such checkpoint. 'log' holds m.ckpt."),
         ("no/such", "there is no such checkpoint. Give the directory of a training, or a prefix."),
-        ("", "='': there is no such checkpoint."),
+        ("", "='': expected a path."),
         ("void", "='void': the directory holds no checkpoint."),
         ("exported", "It is a SavedModel: give 'exported/variables/variables'."),
-        ("s3://bucket/m.ckpt", "is not on this machine: copy it first"),
         ("cut", "'cut/m.ckpt' is damaged: its values take 48 bytes, its data files hold 47."),
         ("nodata/m.ckpt", "incomplete: of the files nodata/m.ckpt.data-* none are there"),
         ("noindex/m.ckpt", "'noindex/m.ckpt.index' is missing"),
@@ -335,3 +335,18 @@ def test_a_real_process_and_the_real_v1_file(real_data):
     assert lines[0] == f"{path}: V1 format, 1 file"
     assert lines[-1] == "Total: 267 variables, 25,610,152 parameters, 102,440,608 bytes (102.4 MB)"
     assert len(lines) == 1 + 1 + 267 + 1
+
+
+def test_a_checkpoint_on_a_store_is_shown_and_compared_by_its_url(s3_folder, capsys):
+    save("log/model.ckpt-3", {"w": W})
+    mox.file.copy_parallel("log", f"{s3_folder}/log")
+    for path in (f"{s3_folder}/log", f"{s3_folder}/log/", f"{s3_folder}/log/model.ckpt-3"):
+        run("show", path)
+        assert f"{s3_folder}/log/model.ckpt-3: V2 format, 2 files" in capsys.readouterr().out
+    run("diff", "log", f"{s3_folder}/log", "--values")
+    assert f"{s3_folder}/log/model.ckpt-3 (V2 format)" in capsys.readouterr().out
+    mox.file.remove(f"{s3_folder}/log/model.ckpt-3.data-00000-of-00001")
+    run("show", f"{s3_folder}/log", code=2)
+    assert f"of the files {s3_folder}/log/model.ckpt-3.data-* none are there" in capsys.readouterr().err
+    run("show", f"{s3_folder}/none", code=2)
+    assert "there is no such checkpoint" in capsys.readouterr().err

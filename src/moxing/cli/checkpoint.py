@@ -73,7 +73,9 @@ def _add_show(commands: Any) -> argparse.ArgumentParser:
         epilog=_SHOW,
     )
     parser.set_defaults(command="show")
-    parser.add_argument("path", metavar="PATH", help="a checkpoint: its prefix, one of its files, or its directory")
+    parser.add_argument(
+        "path", metavar="PATH", help="a checkpoint, path or url: prefix, one of its files, or directory"
+    )
     parser.add_argument("--like", metavar="REGEX", help="only variables whose names contain this regular expression")
     parser.add_argument("--values", metavar="NAME", help="look at the values of these variables; a regular expression")
     return parser
@@ -110,7 +112,9 @@ def _add_convert(commands: Any) -> argparse.ArgumentParser:
         epilog=_CONVERT,
     )
     parser.set_defaults(command="convert")
-    parser.add_argument("source", metavar="SOURCE", help="a checkpoint: its prefix, one of its files, or its directory")
+    parser.add_argument(
+        "source", metavar="SOURCE", help="a checkpoint, path or url: prefix, one of its files, or directory"
+    )
     parser.add_argument("target", metavar="TARGET", help="prefix of the new checkpoint, such as new/model.ckpt")
     parser.add_argument(
         "--dtype",

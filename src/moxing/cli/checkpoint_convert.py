@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _checked_target(target: str) -> str:
     example = os.path.join(re.sub(r"/+$", "", target) or "new", "model.ckpt")
     if "://" in target:
-        raise ValueError(f"TARGET={target!r} is not on this machine: write a file here, then mox.file.copy it.")
+        raise ValueError(f"TARGET={target!r} is not on this machine: write it here, then copy it: moxing file cp.")
     if not target or target.endswith("/") or os.path.isdir(target):
         raise ValueError(f"TARGET={target!r} is a directory. Expected a prefix, such as {example}.")
     if re.search(r"\.(index|meta|data-\d{5}-of-\d{5})$", target):

@@ -98,7 +98,7 @@ def _tolerance(arguments: argparse.Namespace) -> float:
 def _side(path: str, letter: str, values: bool) -> _Side:
     if not path.startswith("zoo:"):
         checkpoint = open_checkpoint(path, letter)
-        return _Side(letter, f"{checkpoint.prefix} ({checkpoint.version} format)", checkpoint.variables, checkpoint)
+        return _Side(letter, f"{checkpoint.name} ({checkpoint.version} format)", checkpoint.variables, checkpoint)
     if values:
         raise ValueError(f"--values: {letter}={path!r} is a network, which has no values. Give two checkpoints.")
     name, _, number = path.removeprefix("zoo:").partition(":")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import math
 import os
 import re
+import shutil
+import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -12,7 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.file.backends import Place, find_place
+from moxing.framework.file.paths import local_path
+from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.checkpoint import UNREADABLE
+from moxing.tensorflow.executor.fetching import fetch_named
+from moxing.tensorflow.executor.shown_names import ShownNames
 
 #: The last bytes of every V1 file and of every V2 index.
 _TABLE_END = bytes.fromhex("57fb808b247547db")
@@ -51,13 +59,20 @@ class Checkpoint:
       version: `V1` or `V2`.
       files: the paths of its files.
       variables: shapes and types by name, sorted.
+      url: the prefix on a store, if it was fetched from there.
     """
 
     prefix: str
     version: str
     files: list[str]
     variables: Mapping[str, Kind] = field(default_factory=dict)
+    url: str | None = None
     _reader: Any = None
+
+    @property
+    def name(self) -> str:
+        """What to call it: its url or its prefix."""
+        return self.url or self.prefix
 
     def read(self, name: str) -> np.ndarray:
         """The values of a variable; a ValueError when they are damaged."""
@@ -69,7 +84,7 @@ class Checkpoint:
                 value = self._restored(name)
         except UNREADABLE as error:
             raise ValueError(
-                f"{self.prefix!r} is damaged: the values of {name} cannot be read ({reason(error)}). "
+                f"{self.name!r} is damaged: the values of {name} cannot be read ({reason(error)}). "
                 "Copy the checkpoint again, or use an earlier one."
             ) from None
         # NumPy's own type for text drops zero bytes at the end.
@@ -144,11 +159,13 @@ def open_checkpoint(path: str, argument: str) -> Checkpoint:
     """Opens the checkpoint that a prefix, one of its files, or its directory names.
 
     Args:
-      path: the path, as the user wrote it.
+      path: the path or url, as the user wrote it. What is on a store is fetched for the time of this process.
       argument: the name of the argument, for messages.
     """
-    if "://" in path:
-        raise ValueError(f"{argument}={path!r} is not on this machine: copy it first, with mox.file.copy_parallel.")
+    place = find_place(path, argument)
+    if place is not None:
+        return _open_fetched(place, argument)
+    path = local_path(path, argument)
     found = _find(path, argument)
     if set(found.prefix.replace("-?????-of-", "")) & set("*?[]\\"):
         # TensorFlow takes the path for a pattern, also where it should not.
@@ -168,6 +185,24 @@ def open_checkpoint(path: str, argument: str) -> Checkpoint:
     found.variables = {name: Kind(tuple(shapes[name]), types[name]) for name in sorted(shapes)}
     found._reader = reader
     _check_parts(found, argument)
+    return found
+
+
+def _open_fetched(place: Place, argument: str) -> Checkpoint:
+    directory = tempfile.mkdtemp(prefix="moxing-checkpoint-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    names = ShownNames()
+    local, remote = fetch_named(Place(place.backend, place.path.rstrip("/"), place.url.rstrip("/")), directory)
+    names.add(directory, remote.place.url)
+    if local == directory:
+        for prefix in checkpoint.listed(directory)[:1]:
+            remote.fetch_checkpoint(prefix)
+    try:
+        found = open_checkpoint(local, argument)
+    except ValueError as error:
+        names.rename(error)
+        raise
+    found.url = names.shown(found.prefix)
     return found
 
 

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.values is not None:
         names = select(names, arguments.values, "--values")
     files = f"{len(checkpoint.files)} file{'s' if len(checkpoint.files) > 1 else ''}"
-    show(f"{checkpoint.prefix}: {checkpoint.version} format, {files}{_global_step(checkpoint)}")
+    show(f"{checkpoint.name}: {checkpoint.version} format, {files}{_global_step(checkpoint)}")
     if arguments.values is not None:
         return _show_values(checkpoint, names)
     _show_variables(checkpoint, names)
