@@ -142,6 +142,24 @@ def test_a_damaged_copy_is_noticed(folder, url, proxy, tmp_path):
     assert same(read(folder), read(url))
 
 
+def test_a_damaged_copy_does_not_spoil_the_index_of_all(url, machine, tmp_path):
+    FLAGS.set("data_cache_dir", str(tmp_path / "cache"))
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
+    # The machine fails: a file that was not flushed has a hole, and the index was not kept yet.
+    mox_file.file.remove(url + "/.moxing_index", recursive=True)
+    for index in (tmp_path / "cache" / "index").iterdir():
+        index.unlink()
+    path = next((tmp_path / "cache").glob("??/*.file"))
+    content = path.read_bytes()
+    path.write_bytes(content[:2000] + bytes(1500) + content[3500:])
+    machine(1)
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
+    assert path.read_bytes() == content
+    machine(2)
+    FLAGS.set("data_cache_dir", "")
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
+
+
 def test_damaged_and_changed_records_are_bad_samples(folder, url, tmp_path):
     offsets = write(folder / "part-1.tfrecord", [example({"id": n, "text": b"x" * 50}) for n in range(90)])
     flip_byte(folder / "part-1.tfrecord", offsets[5] + 30)
