@@ -94,6 +94,20 @@ def test_on_another_machine_the_index_comes_from_the_store(folder, url, proxy, m
     assert same(read(folder), read(url))
 
 
+def test_an_index_that_must_not_be_read_is_none(url, proxy, machine, monkeypatch):
+    proxy.fail("refuse", 10**6, lambda method, target: ".moxing_index" in target)
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
+    assert len([target for _, target in proxy.requests if ".moxing_index" in target]) == 2, "read and written"
+    proxy.fail("", 0)
+    machine(1)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
+    machine(2)
+    proxy.fail("500", 10**6, lambda method, target: ".moxing_index" in target)
+    with pytest.raises(mox_file.file.MoxFileReadException, match="500"):
+        _ = BaseTFRecordMetadata(url, "*.tfrecord").num_samples
+
+
 def test_only_files_that_changed_are_indexed_again(folder, url, proxy, machine):
     assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
     write(folder / "part-1.tfrecord", [example({"id": 7, "text": b"new"})] * 30)

@@ -270,12 +270,18 @@ def _scan_new_copy(item: StoredObject, cache: DataCache, progress: Callable[[int
 
 
 def _read_if_there(place: str) -> bytes | bytearray | None:
-    if is_stored(place):
-        stored = require_place(place, "place")
+    if not is_stored(place):
+        with suppress(OSError):
+            return Path(place).read_bytes()
+        return None
+    stored = require_place(place, "place")
+    try:
         return stored.backend.read(stored.path)
-    with suppress(FileNotFoundError):
-        return Path(place).read_bytes()
-    return None
+    except OSError as error:
+        # Keys may be for the data only. A store that is away is another matter, and shows now.
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return None
+        raise
 
 
 class _KeptScans:
