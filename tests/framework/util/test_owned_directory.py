@@ -1,3 +1,5 @@
+import fcntl
+import os
 import subprocess
 import sys
 
@@ -32,6 +34,22 @@ def test_what_is_to_stay_stays(tmp_path):
     (tmp_path / "mine-of-a-user").mkdir()
     OwnedDirectory(str(tmp_path), "mine-").remove()
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_what_is_left_to_stay_while_another_process_looks_at_it_stays(tmp_path, monkeypatch):
+    kept = OwnedDirectory(str(tmp_path), "mine-")
+    file = tmp_path / os.path.basename(kept.path) / "file"
+    file.write_text("not uploaded")
+    lock = fcntl.flock
+
+    def leave_first(descriptor, operation):
+        if operation & fcntl.LOCK_NB:
+            kept.leave()
+        lock(descriptor, operation)
+
+    monkeypatch.setattr(fcntl, "flock", leave_first)
+    OwnedDirectory(str(tmp_path), "mine-").remove()
+    assert file.read_text() == "not uploaded"
 
 
 def test_it_is_made_where_nothing_is_yet_and_only_for_this_user(tmp_path):

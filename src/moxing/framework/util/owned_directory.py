@@ -61,6 +61,8 @@ def _remove_if_left(path: str) -> None:
         lock = os.open(os.path.join(path, _OWNER), os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
+            # It may have been left to stay in between: then this is a lock on a file that is nowhere any more.
+            if os.path.samestat(os.fstat(lock), os.stat(os.path.join(path, _OWNER))):
+                shutil.rmtree(path, ignore_errors=True)
         finally:
             os.close(lock)
