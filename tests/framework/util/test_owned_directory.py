@@ -1,5 +1,6 @@
 import fcntl
 import os
+import shutil
 import subprocess
 import sys
 
@@ -58,3 +59,15 @@ def test_it_is_made_where_nothing_is_yet_and_only_for_this_user(tmp_path):
     assert str(made) == directory.path
     assert made.stat().st_mode & 0o777 == 0o700
     directory.remove()
+
+
+def test_what_could_not_be_removed_is_removed_by_the_next(tmp_path, monkeypatch):
+    directory = OwnedDirectory(str(tmp_path), "mine-")
+    os.mkdir(os.path.join(directory.path, "folder"))
+    with monkeypatch.context() as patches:
+        patches.setattr(shutil, "rmtree", lambda *_, **__: None)
+        directory.remove()
+    assert not os.path.exists(directory.path), "a thread that goes on makes nothing there"
+    assert [path.name for path in tmp_path.glob("*/folder")] == ["folder"]
+    OwnedDirectory(str(tmp_path), "mine-").remove()
+    assert list(tmp_path.iterdir()) == []

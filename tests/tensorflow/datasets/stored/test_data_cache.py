@@ -219,3 +219,29 @@ def test_the_directory_of_a_killed_process_is_removed(tmp_path, monkeypatch):
     third = Path(data_cache.file_cache().directory)
     assert not theirs.exists() and own.is_dir() and third.is_dir()
     data_cache._temporary_cache.cache_clear()
+
+
+def test_threads_that_go_on_at_the_end_leave_no_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", str(tmp_path))
+    code = """
+import atexit, itertools, threading, time
+from pathlib import Path
+from moxing.tensorflow.datasets.stored import data_cache
+from moxing.tensorflow.datasets.stored.objects import StoredObject
+atexit.register(time.sleep, 0.3)  # as long as the process takes to end
+data_cache.download = lambda item, target: Path(target).write_bytes(bytes(item.length))
+cache, numbers, some = data_cache.file_cache(), itertools.count(), threading.Event()
+def fetch():
+    while True:
+        try:
+            cache.fetch_file(StoredObject(f"s3://bucket/{next(numbers)}", 1000, "v"))
+        except OSError:
+            pass
+        some.set()
+for _ in range(3):
+    threading.Thread(target=fetch, daemon=True).start()
+some.wait()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert list(tmp_path.rglob("*")) == []

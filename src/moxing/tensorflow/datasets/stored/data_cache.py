@@ -74,7 +74,13 @@ class DataCache:
         self._counted = False
         #: There is no room for so many bytes, until then.
         self._full_for, self._full_until = 0, 0.0
+        self._closed = False
         self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """From now on nothing is made in the directory: threads may go on after what ends the process has begun."""
+        with self._lock:
+            self._closed = True
 
     def read(self, item: StoredObject) -> bytes | None:
         """The content of an object, None if it is not here or damaged."""
@@ -129,7 +135,10 @@ class DataCache:
         """
         path = self._path(item, "file")
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with self._lock:
+                if self._closed:
+                    return None
+                os.makedirs(os.path.dirname(path), exist_ok=True)
             with _locked(f"{path}.lock"):
                 found = self.find_file(item)
                 if found is not None:
@@ -198,6 +207,8 @@ class DataCache:
         if size > self._limit or (size >= self._full_for and time.monotonic() < self._full_until):
             return False
         with self._lock, _locked(os.path.join(self.directory, _USED)) as count:
+            if self._closed:
+                return False
             used = _read_count(count)
             if used is None or not self._counted or used + size > self._limit:
                 # A process that was killed has left its count wrong.
@@ -287,7 +298,9 @@ def _temporary_cache(limit: int) -> DataCache:
     directory = OwnedDirectory(above, _TEMPORARY)
     atexit.register(directory.remove)
     # Not the whole disk: the run has other things to write.
-    return DataCache(directory.path, min(limit, shutil.disk_usage(directory.path).free // 2))
+    cache = DataCache(directory.path, min(limit, shutil.disk_usage(directory.path).free // 2))
+    atexit.register(cache.close)  # this comes before the removal
+    return cache
 
 
 def _kept_files(directory: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
