@@ -245,3 +245,23 @@ some.wait()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
     assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_fetch_in_the_background_does_not_keep_the_process(tmp_path, s3_folder, proxy):
+    mox.file.write(s3_folder + "/a", bytes(64 << 16), binary=True)
+    code = """
+import sys, threading
+from moxing.framework.file import backends, downloads
+downloads.PART_SIZE = 1 << 16
+place, began = backends.find_place(sys.argv[1], "url"), threading.Event()
+mark = downloads._PartFile.mark
+downloads._PartFile.mark = lambda self, number: (mark(self, number), number and began.set())
+threading.Thread(target=place.backend.download, args=(place.path, sys.argv[2], None, 4), daemon=True).start()
+began.wait()
+"""
+    proxy.requests.clear()
+    proxy.rewrite = lambda target, body: (time.sleep(0.1), body)[1]
+    command = [sys.executable, "-c", code, s3_folder + "/a", str(tmp_path / "a")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "a").exists() and len(proxy.requests) < 32, "the parts that were under way"
