@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from record_writing import warnings_logged
@@ -219,6 +221,26 @@ def test_the_directory_of_a_killed_process_is_removed(tmp_path, monkeypatch):
     third = Path(data_cache.file_cache().directory)
     assert not theirs.exists() and own.is_dir() and third.is_dir()
     data_cache._temporary_cache.cache_clear()
+
+
+def test_a_temporary_cache_leaves_a_tenth_of_the_disk_free(monkeypatch):
+    free, second = [900], []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=2000, free=free[0]))
+    monkeypatch.setattr(data_cache, "download", lambda one, target: Path(target).write_bytes(bytes(one.length)))
+    cache = data_cache.file_cache()
+
+    def fetch(name: str, length: int) -> bool:
+        cache._full_until = 0.0  # a minute has passed
+        return cache.fetch_file(item(name, bytes(length))) is not None
+
+    assert fetch("a", 200)
+    free[0] = 399  # other processes have such caches
+    assert not fetch("b", 200) and fetch("c", 10)
+    free[0] = 400
+    # What is still to come counts.
+    monkeypatch.setattr(data_cache, "download", lambda *_: second or second.append(fetch("d", 10)))
+    assert fetch("b", 200) and second == [False]
+    assert fetch("d", 10)
 
 
 def test_threads_that_go_on_at_the_end_leave_no_directory(tmp_path, monkeypatch):

@@ -45,6 +45,8 @@ _SECONDS_FULL = 60.0
 #: Removes a little more than is needed, so that it is not done for every object.
 _SLACK = 0.02
 _PARTS_AT_ONCE = 4
+#: What a temporary cache leaves free of its disk at least, and which part of the disk if that is less.
+_LEFT_FREE, _PART_LEFT_FREE = 5 * 10**9, 0.1
 _DISK_TAKES_NO_MORE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -57,6 +59,7 @@ class DataCache:
     Args:
       directory: where; made if it is missing.
       limit: how many bytes of content it may hold.
+      left_free: how many bytes of the disk it leaves to others.
 
     Example:
       >>> cache = DataCache(tempfile.mkdtemp(), 1000)
@@ -66,10 +69,12 @@ class DataCache:
       (b'hello', None)
     """
 
-    def __init__(self, directory: str, limit: int) -> None:
+    def __init__(self, directory: str, limit: int, left_free: int = 0) -> None:
         self.directory = os.path.abspath(directory)
         os.makedirs(self.directory, exist_ok=True)
-        self._limit = limit
+        self._limit, self._left_free = limit, left_free
+        #: So many bytes are still to come of files that have their room already.
+        self._under_way = 0
         self._started = _time_there(os.path.join(self.directory, _USED))
         self._counted = False
         #: There is no room for so many bytes, until then.
@@ -173,6 +178,9 @@ class DataCache:
         except BaseException:
             self._remove(temporary, size)
             raise
+        finally:
+            with self._lock:
+                self._under_way -= size
         return True
 
     def _give_up(self, error: OSError) -> None:
@@ -214,16 +222,23 @@ class DataCache:
                 # A process that was killed has left its count wrong.
                 used = self._count_and_make_room(size)
                 self._counted = True
-            if used + size > self._limit:
+            reason = "--data_cache_gb" if used + size > self._limit else None
+            if self._left_free and self._free() < size + self._left_free:
+                reason = "the disk nearly is"
+            if reason is not None:
                 self._full_for, self._full_until = size, time.monotonic() + _SECONDS_FULL
                 _write_count(count, used)
-                tf.logging.info("The cache in %s is full (--data_cache_gb).", self.directory)
+                tf.logging.info("The cache in %s is full (%s).", self.directory, reason)
                 return False
             os.makedirs(os.path.dirname(temporary), exist_ok=True)
             with open(temporary, "wb") as stream:
                 stream.truncate(size)
             _write_count(count, used + size)
+            self._under_way += size
             return True
+
+    def _free(self) -> int:
+        return shutil.disk_usage(self.directory).free - self._under_way
 
     def _count_and_make_room(self, size: int) -> int:
         """What is in the directory; if `size` more do not fit, files that are not in use are removed."""
@@ -297,8 +312,10 @@ def _temporary_cache(limit: int) -> DataCache:
     above = os.environ.get("DLS_LOCAL_CACHE_PATH") or tempfile.gettempdir()
     directory = OwnedDirectory(above, _TEMPORARY)
     atexit.register(directory.remove)
-    # Not the whole disk: the run has other things to write.
-    cache = DataCache(directory.path, min(limit, shutil.disk_usage(directory.path).free // 2))
+    # Not the whole disk: the run has other things to write, and other processes have such a cache, too.
+    disk = shutil.disk_usage(directory.path)
+    left_free = min(_LEFT_FREE, int(_PART_LEFT_FREE * disk.total))
+    cache = DataCache(directory.path, min(limit, disk.free // 2), left_free)
     atexit.register(cache.close)  # this comes before the removal
     return cache
 
