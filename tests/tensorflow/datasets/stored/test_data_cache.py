@@ -108,6 +108,21 @@ def test_what_a_killed_process_left_is_removed(tmp_path, name):
     assert int((tmp_path / "used").read_text()) == 208
 
 
+def test_a_large_file_whose_fetch_was_killed_has_room(tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    killed = DataCache(str(tmp_path), 1000)
+    monkeypatch.setattr(data_cache, "download", stop)
+    monkeypatch.setattr(killed, "_remove", lambda *_: None)  # it clears nothing up
+    with pytest.raises(KeyboardInterrupt):
+        killed.fetch_file(item("a", bytes(600)))
+    assert [path.stat().st_size for path in tmp_path.glob("??/*.tmp")] == [600]
+    monkeypatch.setattr(data_cache, "download", lambda *_: None)
+    assert DataCache(str(tmp_path), 1000).fetch_file(item("a", bytes(600))) is not None
+    assert int((tmp_path / "used").read_text()) == 600
+
+
 def test_a_disk_that_is_full_ends_the_caching_only(tmp_path, monkeypatch):
     cache = DataCache(str(tmp_path), 1000)
 

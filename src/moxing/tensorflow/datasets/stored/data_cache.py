@@ -220,7 +220,7 @@ class DataCache:
             used = _read_count(count)
             if used is None or not self._counted or used + size > self._limit:
                 # A process that was killed has left its count wrong.
-                used = self._count_and_make_room(size)
+                used = self._count_and_make_room(size, temporary)
                 self._counted = True
             reason = "--data_cache_gb" if used + size > self._limit else None
             if self._left_free and self._free() < size + self._left_free:
@@ -240,11 +240,13 @@ class DataCache:
     def _free(self) -> int:
         return shutil.disk_usage(self.directory).free - self._under_way
 
-    def _count_and_make_room(self, size: int) -> int:
-        """What is in the directory; if `size` more do not fit, files that are not in use are removed."""
+    def _count_and_make_room(self, size: int, temporary: str) -> int:
+        """What is in the directory beside `temporary`; if it has no room, files that are not in use are removed."""
         used = 0
         removable = []
         for entry, status in _kept_files(self.directory):
+            if entry.path == temporary:
+                continue  # a fetch that was killed left it, and now it is made again
             is_half = entry.name.endswith((".tmp", ".part"))
             if is_half and status.st_mtime < time.time() - _LEFT_BEHIND_SECONDS:
                 with suppress(OSError):
