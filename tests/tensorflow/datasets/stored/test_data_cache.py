@@ -219,6 +219,21 @@ def test_the_flags(tmp_path, monkeypatch):
         data_cache.data_cache()
 
 
+def test_the_directory_of_the_flags_is_local(tmp_path, monkeypatch):
+    FLAGS.set("data_cache_dir", f"file://{tmp_path}/url")
+    assert data_cache.data_cache().directory == str(tmp_path / "url")
+    FLAGS.set("data_cache_dir", "s3://bucket/cache")
+    with pytest.raises(FlagError, match="--data_cache_dir='s3://bucket/cache': .* Only local paths"):
+        data_cache.data_cache()
+    FLAGS.set("data_cache_dir", "ENV")
+    monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", "s3://bucket/cache")
+    with pytest.raises(FlagError, match="DLS_LOCAL_CACHE_PATH='s3://bucket/cache': .* Only local paths"):
+        data_cache.data_cache()
+    FLAGS.set("data_cache_dir", None)
+    monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", f"file://{tmp_path}/above")
+    assert Path(data_cache.file_cache().directory).parent == tmp_path / "above"
+
+
 def test_the_directory_of_a_killed_process_is_removed(tmp_path, monkeypatch):
     monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", str(tmp_path))
     code = (

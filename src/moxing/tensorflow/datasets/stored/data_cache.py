@@ -26,7 +26,7 @@ from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import MoxFileReadException, MoxFileRespException, not_exists
 from moxing.framework.flags import FLAGS, FlagError
 from moxing.framework.util.owned_directory import OwnedDirectory
-from moxing.tensorflow.datasets.array_cache import resolve_cache_dir
+from moxing.tensorflow.datasets.array_cache import platform_cache_dir, resolve_cache_dir
 from moxing.tensorflow.datasets.stored.objects import (
     CHANGED,
     StoredObject,
@@ -288,7 +288,10 @@ def download(item: StoredObject, target: str) -> None:
 
 def data_cache() -> DataCache | None:
     """The cache that the flag `data_cache_dir` asks for, or None."""
-    directory = resolve_cache_dir(FLAGS.get("data_cache_dir"))
+    try:
+        directory = resolve_cache_dir(FLAGS.get("data_cache_dir"), "--data_cache_dir")
+    except ValueError as error:
+        raise FlagError(str(error)) from None
     return _cache_in(directory, _limit()) if directory else None
 
 
@@ -311,8 +314,7 @@ def _cache_in(directory: str, limit: int) -> DataCache:
 
 @lru_cache(maxsize=8)
 def _temporary_cache(limit: int) -> DataCache:
-    above = os.environ.get("DLS_LOCAL_CACHE_PATH") or tempfile.gettempdir()
-    directory = OwnedDirectory(above, _TEMPORARY)
+    directory = OwnedDirectory(platform_cache_dir() or tempfile.gettempdir(), _TEMPORARY)
     atexit.register(directory.remove)
     # Not the whole disk: the run has other things to write, and other processes have such a cache, too.
     disk = shutil.disk_usage(directory.path)
