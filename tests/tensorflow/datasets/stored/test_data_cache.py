@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import shutil
 import subprocess
@@ -214,9 +215,10 @@ def test_the_flags(tmp_path, monkeypatch):
     monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", str(tmp_path / "platform"))
     FLAGS.set("data_cache_dir", "ENV")
     assert data_cache.data_cache().directory == str(tmp_path / "platform")
-    FLAGS.set("data_cache_gb", 0)
-    with pytest.raises(FlagError, match="--data_cache_gb=0.0: expected a number above 0"):
-        data_cache.data_cache()
+    for value in (0.0, math.inf, math.nan):
+        FLAGS.set("data_cache_gb", value)
+        with pytest.raises(FlagError, match=f"--data_cache_gb={value}: expected a number above 0"):
+            data_cache.data_cache()
 
 
 def test_the_directory_of_the_flags_is_local(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ import atexit
 import errno
 import fcntl
 import hashlib
+import math
 import os
 import shutil
 import tempfile
@@ -302,8 +303,8 @@ def file_cache() -> DataCache:
 
 def _limit() -> int:
     gigabytes = FLAGS.get("data_cache_gb")
-    if not gigabytes > 0:
-        raise FlagError(f"--data_cache_gb={gigabytes}: expected a number above 0.")
+    if not 0 < gigabytes * 1e9 < math.inf:
+        raise FlagError(f"--data_cache_gb={gigabytes}: expected a number above 0, such as 100.")
     return int(gigabytes * 1e9)
 
 
