@@ -179,7 +179,7 @@ def stat(path: Any) -> FileStatistics:
 
 
 def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
-    """`tf.gfile.Walk` and `tf.io.gfile.walk`: a directory that is not there has nothing in it, other errors are raised."""
+    """`tf.gfile.Walk` and `tf.io.gfile.walk`: what is no directory has nothing in it, other errors are raised."""
 
     def report(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
