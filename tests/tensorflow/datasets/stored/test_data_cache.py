@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import itertools
 import math
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -166,8 +171,6 @@ def test_one_of_several_processes_fetches_a_file(tmp_path, s3_folder, proxy):
     mox.file.write(s3_folder + "/a", content, binary=True)
     one = describe_object(s3_folder + "/a")
     proxy.requests.clear()
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(6) as pool:
         paths = list(pool.map(lambda _: DataCache(str(tmp_path), 10**6).fetch_file(one), range(6)))
     assert len(set(paths)) == 1 and Path(paths[0]).read_bytes() == content
@@ -277,27 +280,25 @@ def test_a_temporary_cache_leaves_a_tenth_of_the_disk_free(monkeypatch):
 
 def test_threads_that_go_on_at_the_end_leave_no_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", str(tmp_path))
-    code = """
-import atexit, itertools, threading, time
-from pathlib import Path
-from moxing.tensorflow.datasets.stored import data_cache
-from moxing.tensorflow.datasets.stored.objects import StoredObject
-atexit.register(time.sleep, 0.3)  # as long as the process takes to end
-data_cache.download = lambda item, target: Path(target).write_bytes(bytes(item.length))
-cache, numbers, some = data_cache.file_cache(), itertools.count(), threading.Event()
-def fetch():
-    while True:
-        try:
-            cache.fetch_file(StoredObject(f"s3://bucket/{next(numbers)}", 1000, "v"))
-        except OSError:
-            pass
-        some.set()
-for _ in range(3):
-    threading.Thread(target=fetch, daemon=True).start()
-some.wait()
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
+    at_the_end, numbers, stop = [], itertools.count(), threading.Event()
+    monkeypatch.setattr(atexit, "register", at_the_end.append)
+    monkeypatch.setattr(data_cache, "download", lambda one, target: Path(target).write_bytes(bytes(one.length)))
+    cache = data_cache.file_cache()
+
+    def fetch() -> None:
+        while not stop.wait(0.001):
+            with suppress(OSError):
+                cache.fetch_file(item(f"{next(numbers)}"))
+
+    with ThreadPoolExecutor(3) as pool:
+        running = [pool.submit(fetch) for _ in range(3)]
+        while not list(tmp_path.rglob("*.file")):
+            time.sleep(0.01)
+        for act in reversed(at_the_end):
+            act()
+        time.sleep(0.1)
+        stop.set()
+    assert [thread.result() for thread in running] == [None] * 3
     assert list(tmp_path.rglob("*")) == []
 
 
