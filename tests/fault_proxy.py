@@ -15,7 +15,7 @@ ERROR = "<Error><Code>{}</Code><Message>asked for by a test</Message><RequestId>
 #: Faults that answer in place of the store: status and code.
 REGION = "eu-elsewhere-1"
 ANSWERS = {"500": (500, "InternalError"), "503": (503, "SlowDown"), "429": (429, "Throttling")}
-#: Beside these there is "slow_upload": 20 kB a second on the way there.
+#: Beside these there are "slow_upload", 20 kB a second on the way there, and "refuse", which no repetition changes.
 #: Faults that happen on the way back: the store has done what it was asked to.
 ON_THE_WAY_BACK = ("reset_body", "truncate", "slow", "damage")
 FAULTS = (*ANSWERS, "reset", "reset_upload", "silent", "damage_upload", *ON_THE_WAY_BACK)
@@ -133,6 +133,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif fault == "silent":
             proxy.wait(30)
             self._reset()
+        elif fault == "refuse":
+            self._answer(403, {}, ERROR.format("AccessDenied").encode(), "")
         elif fault == "region":
             content = ERROR.format("AuthorizationHeaderMalformed").encode()
             self._answer(400, {"x-amz-bucket-region": REGION}, content, "")

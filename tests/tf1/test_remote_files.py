@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
+import zlib
 
 import pytest
 import tensorflow.compat.v1 as tf
@@ -108,6 +109,60 @@ def test_file_io(folder):
     assert not file_io.file_exists(folder + "/a/x")
 
 
+def test_the_newer_names_of_file_io(folder):
+    file_io.recursive_create_dir_v2(folder + "/a/b")
+    file_io.create_dir_v2(folder + "/c")
+    file_io.atomic_write_string_to_file(folder + "/a/x", "text")
+    with pytest.raises(tf.errors.AlreadyExistsError):
+        file_io.atomic_write_string_to_file(folder + "/a/x", "other", overwrite=False)
+    assert file_io.list_directory_v2(folder + "/a") and file_io.is_directory_v2(folder + "/a")
+    file_io.copy_v2(folder + "/a/x", folder + "/a/y")
+    file_io.atomic_write_string_to_file(folder + "/a/z", "four", overwrite=False)
+    assert file_io.filecmp(folder + "/a/x", folder + "/a/y")
+    assert not file_io.filecmp(folder + "/a/x", folder + "/a/z")
+    assert file_io.file_crc32(folder + "/a/x", block_size=3) == hex(zlib.crc32(b"text"))
+    assert file_io.has_atomic_move(folder + "/a/x") is ("://" not in folder)
+    file_io.rename_v2(folder + "/a/y", folder + "/a/z", overwrite=True)
+    assert sorted(file_io.get_matching_files_v2(folder + "/a/[xyz]")) == [folder + "/a/x", folder + "/a/z"]
+    assert file_io.stat_v2(folder + "/a/z").length == 4
+    assert [sorted(names) for _, _, names in file_io.walk_v2(folder + "/a")] == [["x", "z"], []]
+    file_io.delete_file_v2(folder + "/a/x")
+    file_io.delete_recursively_v2(folder + "/a")
+    assert not file_io.file_exists_v2(folder + "/a/z")
+
+
+@pytest.mark.parametrize("walk", [gfile.Walk, io_gfile.walk, file_io.walk])
+def test_a_walk_leaves_out_what_is_taken_out_of_its_list(folder, walk):
+    for path in ("a/skip", "b"):
+        io_gfile.makedirs(f"{folder}/{path}/below")
+    seen = []
+    for top, directories, _ in walk(folder):
+        seen.append(top.rstrip("/").removeprefix(folder))
+        directories[:] = sorted(name.rstrip("/") for name in directories if "skip" not in name)
+    assert seen == ["", "/a", "/b", "/b/below"]
+
+
+def test_what_a_walk_does_not_find(folder):
+    errors = []
+    with pytest.raises(StopIteration):
+        next(io_gfile.walk(folder + "/missing"))
+    with pytest.raises(ZeroDivisionError):
+        list(io_gfile.walk(folder + "/missing", onerror=lambda error: errors.append(error) or 1 / 0))
+    assert [type(error) for error in errors] == [tf.errors.NotFoundError]
+
+
+def test_the_size_of_a_file_that_is_written(folder):
+    with gfile.GFile(folder + "/x", "w") as stream:
+        stream.write("abc")
+        stream.flush()
+        assert stream.size() == 3
+    with gfile.GFile(folder + "/x", "a") as stream:
+        assert stream.size() == 3
+        stream.write("de")
+        stream.flush()
+        assert stream.size() == 5
+
+
 def test_errors_are_those_of_tensorflow(folder):
     missing = folder + "/missing"
     for act in (
@@ -140,6 +195,8 @@ def test_keys_that_are_refused(s3_folder):
     file.set_auth(ak="somebody", sk="else")
     with pytest.raises(tf.errors.PermissionDeniedError):
         gfile.ListDirectory(s3_folder)
+    with pytest.raises(tf.errors.PermissionDeniedError):
+        next(gfile.Walk(s3_folder))
 
 
 def test_local_files_are_tensorflows_own(tmp_path):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -178,9 +179,19 @@ def stat(path: Any) -> FileStatistics:
 
 
 def walk(top: Any, topdown: bool = True, onerror: Any = None) -> Iterator[tuple[str, list[str], list[str]]]:
-    """`tf.gfile.Walk` and `tf.io.gfile.walk`."""
-    # Now, and not while it is gone through: an error is to be TensorFlow's.
-    return iter(list(file.walk(top, topdown, onerror)))
+    """`tf.gfile.Walk` and `tf.io.gfile.walk`: what is no directory has nothing in it, other errors are raised."""
+
+    def report(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise error
+        if onerror is not None:
+            onerror(tensorflow_error(error))
+
+    # Step by step: a caller may take directories out of the list before they are gone through.
+    walked = _with_tensorflow_errors(file.walk)(top, topdown, report)
+    step = _with_tensorflow_errors(next)
+    while (found := step(walked, None)) is not None:
+        yield found
 
 
 def read_text(path: Any, binary_mode: bool = False) -> Any:
@@ -191,6 +202,36 @@ def read_text(path: Any, binary_mode: bool = False) -> Any:
 def write_text(path: Any, content: str | bytes) -> None:
     """`file_io.write_string_to_file`."""
     file.write(path, content.encode() if isinstance(content, str) else content, binary=True)
+
+
+def write_new(path: Any, content: str | bytes, overwrite: bool = True) -> None:
+    """`file_io.atomic_write_string_to_file`; every file of a store appears as a whole."""
+    _check_free(path, overwrite)
+    write_text(path, content)
+
+
+def has_atomic_move(path: Any) -> bool:
+    """`file_io.has_atomic_move`: on a store, to rename is to copy and to remove.
+
+    Example:
+      >>> has_atomic_move('s3://bucket/a')
+      False
+    """
+    return False
+
+
+def crc32(path: Any, block_size: int = 16 << 20) -> str:
+    """`file_io.file_crc32`."""
+    value = 0
+    with file.File(path, "rb") as stream:
+        while chunk := stream.read(block_size):
+            value = zlib.crc32(chunk, value)
+    return hex(value)
+
+
+def is_same(first: Any, second: Any) -> bool:
+    """`file_io.filecmp`."""
+    return file.stat(first).length == file.stat(second).length and crc32(first) == crc32(second)
 
 
 class RemoteAware:
@@ -228,7 +269,9 @@ class RemoteAware:
         super().__exit__(kind, error, traceback)  # type: ignore[misc]
 
     def size(self) -> int:
-        """The size of the file in bytes."""
+        """The size of the file in bytes, with what was written so far."""
+        if isinstance(self._writable_file, _Writer):
+            return int(self._writable_file.size())
         if is_remote(self.name):
             return int(_with_tensorflow_errors(file.stat)(self.name).length)
         return int(super().size())  # type: ignore[misc]

@@ -216,6 +216,9 @@ def test_the_directory_may_come_from_the_environment(monkeypatch):
     monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", "/fast/disk")
     assert resolve_cache_dir("ENV") == "/fast/disk"
     assert resolve_cache_dir("ENVY") == "ENVY"
+    assert resolve_cache_dir("file:///fast/disk") == "/fast/disk"
+    with pytest.raises(ValueError, match="cache_dir='s3://bucket/cache'.*Only local paths"):
+        resolve_cache_dir("s3://bucket/cache")
     for unset in (
         lambda: monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", ""),
         lambda: monkeypatch.delenv("DLS_LOCAL_CACHE_PATH"),

@@ -6,9 +6,10 @@ import contextlib
 import errno
 import fcntl
 import hashlib
+import itertools
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -88,10 +89,15 @@ def _download_parts(
             advance(end - start)
 
         with ThreadPoolExecutor(at_once, thread_name_prefix="mox-part") as pool:
-            futures = [pool.submit(fetch, number) for number in missing]
+            # No more than are under way: when a process ends, Python waits for all that a pool was given.
+            numbers = iter(missing)
+            futures = {pool.submit(fetch, number) for number in itertools.islice(numbers, at_once)}
             try:
-                for future in futures:
-                    future.result()
+                while futures:
+                    done, futures = wait(futures, return_when=FIRST_COMPLETED)
+                    for future in done:
+                        future.result()
+                    futures |= {pool.submit(fetch, number) for number in itertools.islice(numbers, len(done))}
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise

@@ -44,8 +44,14 @@ class OwnedDirectory:
         os.rename(new, self.path)
 
     def remove(self) -> None:
-        """Removes the directory with all that is in it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        """Removes the directory with all that is in it. What cannot be removed is left to the next process."""
+        gone = f"{self.path}-gone"
+        try:
+            # A thread that is still at work there makes nothing in it any more.
+            os.rename(self.path, gone)
+        except OSError:
+            gone = self.path
+        _remove_tree(gone)
         os.close(self._lock)
 
     def leave(self) -> None:
@@ -61,6 +67,22 @@ def _remove_if_left(path: str) -> None:
         lock = os.open(os.path.join(path, _OWNER), os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
+            # It may have been left to stay in between: then this is a lock on a file that is nowhere any more.
+            if os.path.samestat(os.fstat(lock), os.stat(os.path.join(path, _OWNER))):
+                _remove_tree(path)
         finally:
             os.close(lock)
+
+
+def _remove_tree(path: str) -> None:
+    """Removes what it can, and `owner` with the directory only after all else: by it the next process knows it."""
+    with suppress(OSError):
+        for name in os.listdir(path):
+            below = os.path.join(path, name)
+            if os.path.isdir(below) and not os.path.islink(below):
+                shutil.rmtree(below, ignore_errors=True)
+            elif name != _OWNER:
+                with suppress(OSError):
+                    os.unlink(below)
+        if os.listdir(path) == [_OWNER]:
+            shutil.rmtree(path, ignore_errors=True)

@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.file.paths import local_path
+
 _ENTRY = struct.Struct("<qqqqqqq")  # number, offset, height, width, channels, size and time of the source file
 
 
@@ -29,19 +31,41 @@ class _Place(NamedTuple):
     stamp: tuple[int, int]
 
 
-def resolve_cache_dir(cache_dir: str | None) -> str | None:
-    """The directory that `cache_dir` names; `'ENV'` is the value of `DLS_LOCAL_CACHE_PATH`.
+def resolve_cache_dir(cache_dir: str | None, argument: str = "cache_dir") -> str | None:
+    """The local directory that `cache_dir` names; `'ENV'` is the value of `DLS_LOCAL_CACHE_PATH`.
+
+    Args:
+      cache_dir: a path, `file:///path`, or `'ENV'`.
+      argument: what it is called in errors.
+
+    Raises:
+      ValueError: It is the url of a store, or `'ENV'` and the variable is not set.
 
     Example:
-      >>> resolve_cache_dir('/cache'), resolve_cache_dir(None)
-      ('/cache', None)
+      >>> resolve_cache_dir('/cache'), resolve_cache_dir('file:///cache'), resolve_cache_dir(None)
+      ('/cache', '/cache', None)
     """
+    if not cache_dir:
+        return None
     if cache_dir != "ENV":
-        return cache_dir
-    named = os.environ.get("DLS_LOCAL_CACHE_PATH")
-    if not named:
-        raise ValueError("cache_dir='ENV': the environment variable DLS_LOCAL_CACHE_PATH is not set.")
+        return local_path(cache_dir, argument)
+    named = platform_cache_dir()
+    if named is None:
+        raise ValueError(f"{argument}='ENV': the environment variable DLS_LOCAL_CACHE_PATH is not set.")
     return named
+
+
+def platform_cache_dir() -> str | None:
+    """The local directory that `DLS_LOCAL_CACHE_PATH` names, if it is set.
+
+    Example:
+      >>> from unittest import mock
+      >>> with mock.patch.dict(os.environ, DLS_LOCAL_CACHE_PATH='file:///cache'):
+      ...     platform_cache_dir()
+      '/cache'
+    """
+    named = os.environ.get("DLS_LOCAL_CACHE_PATH")
+    return local_path(named, "DLS_LOCAL_CACHE_PATH") if named else None
 
 
 class ArrayCache:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
+import itertools
+import math
 import os
+import shutil
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from record_writing import warnings_logged
@@ -106,6 +114,21 @@ def test_what_a_killed_process_left_is_removed(tmp_path, name):
     assert int((tmp_path / "used").read_text()) == 208
 
 
+def test_a_large_file_whose_fetch_was_killed_has_room(tmp_path, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    killed = DataCache(str(tmp_path), 1000)
+    monkeypatch.setattr(data_cache, "download", stop)
+    monkeypatch.setattr(killed, "_remove", lambda *_: None)  # it clears nothing up
+    with pytest.raises(KeyboardInterrupt):
+        killed.fetch_file(item("a", bytes(600)))
+    assert [path.stat().st_size for path in tmp_path.glob("??/*.tmp")] == [600]
+    monkeypatch.setattr(data_cache, "download", lambda *_: None)
+    assert DataCache(str(tmp_path), 1000).fetch_file(item("a", bytes(600))) is not None
+    assert int((tmp_path / "used").read_text()) == 600
+
+
 def test_a_disk_that_is_full_ends_the_caching_only(tmp_path, monkeypatch):
     cache = DataCache(str(tmp_path), 1000)
 
@@ -148,8 +171,6 @@ def test_one_of_several_processes_fetches_a_file(tmp_path, s3_folder, proxy):
     mox.file.write(s3_folder + "/a", content, binary=True)
     one = describe_object(s3_folder + "/a")
     proxy.requests.clear()
-    from concurrent.futures import ThreadPoolExecutor
-
     with ThreadPoolExecutor(6) as pool:
         paths = list(pool.map(lambda _: DataCache(str(tmp_path), 10**6).fetch_file(one), range(6)))
     assert len(set(paths)) == 1 and Path(paths[0]).read_bytes() == content
@@ -197,9 +218,25 @@ def test_the_flags(tmp_path, monkeypatch):
     monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", str(tmp_path / "platform"))
     FLAGS.set("data_cache_dir", "ENV")
     assert data_cache.data_cache().directory == str(tmp_path / "platform")
-    FLAGS.set("data_cache_gb", 0)
-    with pytest.raises(FlagError, match="--data_cache_gb=0.0: expected a number above 0"):
+    for value in (0.0, math.inf, math.nan):
+        FLAGS.set("data_cache_gb", value)
+        with pytest.raises(FlagError, match=f"--data_cache_gb={value}: expected a number above 0"):
+            data_cache.data_cache()
+
+
+def test_the_directory_of_the_flags_is_local(tmp_path, monkeypatch):
+    FLAGS.set("data_cache_dir", f"file://{tmp_path}/url")
+    assert data_cache.data_cache().directory == str(tmp_path / "url")
+    FLAGS.set("data_cache_dir", "s3://bucket/cache")
+    with pytest.raises(FlagError, match="--data_cache_dir='s3://bucket/cache': .* Only local paths"):
         data_cache.data_cache()
+    FLAGS.set("data_cache_dir", "ENV")
+    monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", "s3://bucket/cache")
+    with pytest.raises(FlagError, match="DLS_LOCAL_CACHE_PATH='s3://bucket/cache': .* Only local paths"):
+        data_cache.data_cache()
+    FLAGS.set("data_cache_dir", None)
+    monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", f"file://{tmp_path}/above")
+    assert Path(data_cache.file_cache().directory).parent == tmp_path / "above"
 
 
 def test_the_directory_of_a_killed_process_is_removed(tmp_path, monkeypatch):
@@ -219,3 +256,67 @@ def test_the_directory_of_a_killed_process_is_removed(tmp_path, monkeypatch):
     third = Path(data_cache.file_cache().directory)
     assert not theirs.exists() and own.is_dir() and third.is_dir()
     data_cache._temporary_cache.cache_clear()
+
+
+def test_a_temporary_cache_leaves_a_tenth_of_the_disk_free(monkeypatch):
+    free, second = [900], []
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=2000, free=free[0]))
+    monkeypatch.setattr(data_cache, "download", lambda one, target: Path(target).write_bytes(bytes(one.length)))
+    cache = data_cache.file_cache()
+
+    def fetch(name: str, length: int) -> bool:
+        cache._full_until = 0.0  # a minute has passed
+        return cache.fetch_file(item(name, bytes(length))) is not None
+
+    assert fetch("a", 200)
+    free[0] = 399  # other processes have such caches
+    assert not fetch("b", 200) and fetch("c", 10)
+    free[0] = 400
+    # What is still to come counts.
+    monkeypatch.setattr(data_cache, "download", lambda *_: second or second.append(fetch("d", 10)))
+    assert fetch("b", 200) and second == [False]
+    assert fetch("d", 10)
+
+
+def test_threads_that_go_on_at_the_end_leave_no_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("DLS_LOCAL_CACHE_PATH", str(tmp_path))
+    at_the_end, numbers, stop = [], itertools.count(), threading.Event()
+    monkeypatch.setattr(atexit, "register", at_the_end.append)
+    monkeypatch.setattr(data_cache, "download", lambda one, target: Path(target).write_bytes(bytes(one.length)))
+    cache = data_cache.file_cache()
+
+    def fetch() -> None:
+        while not stop.wait(0.001):
+            with suppress(OSError):
+                cache.fetch_file(item(f"{next(numbers)}"))
+
+    with ThreadPoolExecutor(3) as pool:
+        running = [pool.submit(fetch) for _ in range(3)]
+        while not list(tmp_path.rglob("*.file")):
+            time.sleep(0.01)
+        for act in reversed(at_the_end):
+            act()
+        time.sleep(0.1)
+        stop.set()
+    assert [thread.result() for thread in running] == [None] * 3
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_a_fetch_in_the_background_does_not_keep_the_process(tmp_path, s3_folder, proxy):
+    mox.file.write(s3_folder + "/a", bytes(64 << 16), binary=True)
+    code = """
+import sys, threading
+from moxing.framework.file import backends, downloads
+downloads.PART_SIZE = 1 << 16
+place, began = backends.find_place(sys.argv[1], "url"), threading.Event()
+mark = downloads._PartFile.mark
+downloads._PartFile.mark = lambda self, number: (mark(self, number), number and began.set())
+threading.Thread(target=place.backend.download, args=(place.path, sys.argv[2], None, 4), daemon=True).start()
+began.wait()
+"""
+    proxy.requests.clear()
+    proxy.rewrite = lambda target, body: (time.sleep(0.1), body)[1]
+    command = [sys.executable, "-c", code, s3_folder + "/a", str(tmp_path / "a")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "a").exists() and len(proxy.requests) < 32, "the parts that were under way"

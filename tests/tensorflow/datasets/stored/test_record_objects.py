@@ -94,6 +94,20 @@ def test_on_another_machine_the_index_comes_from_the_store(folder, url, proxy, m
     assert same(read(folder), read(url))
 
 
+def test_an_index_that_must_not_be_read_is_none(url, proxy, machine, monkeypatch):
+    proxy.fail("refuse", 10**6, lambda method, target: ".moxing_index" in target)
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
+    assert len([target for _, target in proxy.requests if ".moxing_index" in target]) == 2, "read and written"
+    proxy.fail("", 0)
+    machine(1)
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
+    machine(2)
+    proxy.fail("500", 10**6, lambda method, target: ".moxing_index" in target)
+    with pytest.raises(mox_file.file.MoxFileReadException, match="500"):
+        _ = BaseTFRecordMetadata(url, "*.tfrecord").num_samples
+
+
 def test_only_files_that_changed_are_indexed_again(folder, url, proxy, machine):
     assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
     write(folder / "part-1.tfrecord", [example({"id": 7, "text": b"new"})] * 30)
@@ -140,6 +154,24 @@ def test_a_damaged_copy_is_noticed(folder, url, proxy, tmp_path):
     path = next(iter((tmp_path / "cache").glob("??/*.file")))
     path.write_bytes(path.read_bytes()[:-5])
     assert same(read(folder), read(url))
+
+
+def test_a_damaged_copy_does_not_spoil_the_index_of_all(url, machine, tmp_path):
+    FLAGS.set("data_cache_dir", str(tmp_path / "cache"))
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
+    # The machine fails: a file that was not flushed has a hole, and the index was not kept yet.
+    mox_file.file.remove(url + "/.moxing_index", recursive=True)
+    for index in (tmp_path / "cache" / "index").iterdir():
+        index.unlink()
+    path = next((tmp_path / "cache").glob("??/*.file"))
+    content = path.read_bytes()
+    path.write_bytes(content[:2000] + bytes(1500) + content[3500:])
+    machine(1)
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
+    assert path.read_bytes() == content
+    machine(2)
+    FLAGS.set("data_cache_dir", "")
+    assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
 
 
 def test_damaged_and_changed_records_are_bad_samples(folder, url, tmp_path):

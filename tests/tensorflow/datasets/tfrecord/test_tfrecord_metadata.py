@@ -96,6 +96,15 @@ class TestRedirect:
         metadata = BaseTFRecordMetadata(str(tmp_path / "far"), "**/*.tfrecord", redirect_dir=str(tmp_path / "near"))
         assert metadata.files == [str(tmp_path / "near" / "a" / "b" / "part-0.tfrecord")]
 
+    @pytest.mark.parametrize("schemes", [("file://", ""), ("", "file://"), ("file://", "file://")])
+    def test_urls_of_local_directories(self, tmp_path, schemes):
+        write_numbers(tmp_path / "far", [2])
+        write_numbers(tmp_path / "near", [3])
+        far, near = (f"{scheme}{tmp_path}/{name}" for scheme, name in zip(schemes, ("far", "near"), strict=True))
+        metadata = BaseTFRecordMetadata(far, "*.tfrecord", redirect_dir=near)
+        assert metadata.files == [str(tmp_path / "near" / "part-0.tfrecord")]
+        assert metadata.num_samples == 3
+
     def test_a_missing_file_is_named(self, tmp_path):
         write_numbers(tmp_path / "far", [3, 2])
         write_numbers(tmp_path / "near", [3])

@@ -10,6 +10,7 @@ import atexit
 import errno
 import fcntl
 import hashlib
+import math
 import os
 import shutil
 import tempfile
@@ -26,7 +27,7 @@ from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import MoxFileReadException, MoxFileRespException, not_exists
 from moxing.framework.flags import FLAGS, FlagError
 from moxing.framework.util.owned_directory import OwnedDirectory
-from moxing.tensorflow.datasets.array_cache import resolve_cache_dir
+from moxing.tensorflow.datasets.array_cache import platform_cache_dir, resolve_cache_dir
 from moxing.tensorflow.datasets.stored.objects import (
     CHANGED,
     StoredObject,
@@ -45,6 +46,8 @@ _SECONDS_FULL = 60.0
 #: Removes a little more than is needed, so that it is not done for every object.
 _SLACK = 0.02
 _PARTS_AT_ONCE = 4
+#: What a temporary cache leaves free of its disk at least, and which part of the disk if that is less.
+_LEFT_FREE, _PART_LEFT_FREE = 5 * 10**9, 0.1
 _DISK_TAKES_NO_MORE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
@@ -57,6 +60,7 @@ class DataCache:
     Args:
       directory: where; made if it is missing.
       limit: how many bytes of content it may hold.
+      left_free: how many bytes of the disk it leaves to others.
 
     Example:
       >>> cache = DataCache(tempfile.mkdtemp(), 1000)
@@ -66,15 +70,23 @@ class DataCache:
       (b'hello', None)
     """
 
-    def __init__(self, directory: str, limit: int) -> None:
+    def __init__(self, directory: str, limit: int, left_free: int = 0) -> None:
         self.directory = os.path.abspath(directory)
         os.makedirs(self.directory, exist_ok=True)
-        self._limit = limit
+        self._limit, self._left_free = limit, left_free
+        #: So many bytes are still to come of files that have their room already.
+        self._under_way = 0
         self._started = _time_there(os.path.join(self.directory, _USED))
         self._counted = False
         #: There is no room for so many bytes, until then.
         self._full_for, self._full_until = 0, 0.0
+        self._closed = False
         self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """From now on nothing is made in the directory: threads may go on after what ends the process has begun."""
+        with self._lock:
+            self._closed = True
 
     def read(self, item: StoredObject) -> bytes | None:
         """The content of an object, None if it is not here or damaged."""
@@ -129,7 +141,10 @@ class DataCache:
         """
         path = self._path(item, "file")
         try:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with self._lock:
+                if self._closed:
+                    return None
+                os.makedirs(os.path.dirname(path), exist_ok=True)
             with _locked(f"{path}.lock"):
                 found = self.find_file(item)
                 if found is not None:
@@ -164,6 +179,9 @@ class DataCache:
         except BaseException:
             self._remove(temporary, size)
             raise
+        finally:
+            with self._lock:
+                self._under_way -= size
         return True
 
     def _give_up(self, error: OSError) -> None:
@@ -198,27 +216,38 @@ class DataCache:
         if size > self._limit or (size >= self._full_for and time.monotonic() < self._full_until):
             return False
         with self._lock, _locked(os.path.join(self.directory, _USED)) as count:
+            if self._closed:
+                return False
             used = _read_count(count)
             if used is None or not self._counted or used + size > self._limit:
                 # A process that was killed has left its count wrong.
-                used = self._count_and_make_room(size)
+                used = self._count_and_make_room(size, temporary)
                 self._counted = True
-            if used + size > self._limit:
+            reason = "--data_cache_gb" if used + size > self._limit else None
+            if self._left_free and self._free() < size + self._left_free:
+                reason = "the disk nearly is"
+            if reason is not None:
                 self._full_for, self._full_until = size, time.monotonic() + _SECONDS_FULL
                 _write_count(count, used)
-                tf.logging.info("The cache in %s is full (--data_cache_gb).", self.directory)
+                tf.logging.info("The cache in %s is full (%s).", self.directory, reason)
                 return False
             os.makedirs(os.path.dirname(temporary), exist_ok=True)
             with open(temporary, "wb") as stream:
                 stream.truncate(size)
             _write_count(count, used + size)
+            self._under_way += size
             return True
 
-    def _count_and_make_room(self, size: int) -> int:
-        """What is in the directory; if `size` more do not fit, files that are not in use are removed."""
+    def _free(self) -> int:
+        return shutil.disk_usage(self.directory).free - self._under_way
+
+    def _count_and_make_room(self, size: int, temporary: str) -> int:
+        """What is in the directory beside `temporary`; if it has no room, files that are not in use are removed."""
         used = 0
         removable = []
         for entry, status in _kept_files(self.directory):
+            if entry.path == temporary:
+                continue  # a fetch that was killed left it, and now it is made again
             is_half = entry.name.endswith((".tmp", ".part"))
             if is_half and status.st_mtime < time.time() - _LEFT_BEHIND_SECONDS:
                 with suppress(OSError):
@@ -260,7 +289,10 @@ def download(item: StoredObject, target: str) -> None:
 
 def data_cache() -> DataCache | None:
     """The cache that the flag `data_cache_dir` asks for, or None."""
-    directory = resolve_cache_dir(FLAGS.get("data_cache_dir"))
+    try:
+        directory = resolve_cache_dir(FLAGS.get("data_cache_dir"), "--data_cache_dir")
+    except ValueError as error:
+        raise FlagError(str(error)) from None
     return _cache_in(directory, _limit()) if directory else None
 
 
@@ -271,8 +303,8 @@ def file_cache() -> DataCache:
 
 def _limit() -> int:
     gigabytes = FLAGS.get("data_cache_gb")
-    if not gigabytes > 0:
-        raise FlagError(f"--data_cache_gb={gigabytes}: expected a number above 0.")
+    if not 0 < gigabytes * 1e9 < math.inf:
+        raise FlagError(f"--data_cache_gb={gigabytes}: expected a number above 0, such as 100.")
     return int(gigabytes * 1e9)
 
 
@@ -283,11 +315,14 @@ def _cache_in(directory: str, limit: int) -> DataCache:
 
 @lru_cache(maxsize=8)
 def _temporary_cache(limit: int) -> DataCache:
-    above = os.environ.get("DLS_LOCAL_CACHE_PATH") or tempfile.gettempdir()
-    directory = OwnedDirectory(above, _TEMPORARY)
+    directory = OwnedDirectory(platform_cache_dir() or tempfile.gettempdir(), _TEMPORARY)
     atexit.register(directory.remove)
-    # Not the whole disk: the run has other things to write.
-    return DataCache(directory.path, min(limit, shutil.disk_usage(directory.path).free // 2))
+    # Not the whole disk: the run has other things to write, and other processes have such a cache, too.
+    disk = shutil.disk_usage(directory.path)
+    left_free = min(_LEFT_FREE, int(_PART_LEFT_FREE * disk.total))
+    cache = DataCache(directory.path, min(limit, disk.free // 2), left_free)
+    atexit.register(cache.close)  # this comes before the removal
+    return cache
 
 
 def _kept_files(directory: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:

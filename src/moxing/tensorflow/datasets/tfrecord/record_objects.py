@@ -246,25 +246,42 @@ def _fetch_and_scan(
     item = objects[url]
     progress(0)
     try:
-        path = cache.fetch_file(item)
-        if path is not None:
-            found = scan(path, progress, url)
-        else:
-            with tempfile.TemporaryDirectory(dir=cache.directory) as folder:
-                download(item, os.path.join(folder, "records"))
-                found = scan(os.path.join(folder, "records"), progress, url)
+        path = cache.find_file(item)
+        found = scan(path, progress, url) if path is not None else None
+        if found is not None and found.damages:
+            # What is found is kept for all, and a machine that failed may have left a copy of the right size with
+            # holes: damages count only in a copy that has just come.
+            cache.discard_file(item)
+            found = None
+        if found is None:
+            found = _scan_new_copy(item, cache, progress)
     except UnusableObjectError as error:
         raise MoxFileReadException(None, errno.EIO, str(error), url) from error
     return replace(found, mtime_ns=version_number(item))
 
 
+def _scan_new_copy(item: StoredObject, cache: DataCache, progress: Callable[[int], object]) -> RecordScan:
+    path = cache.fetch_file(item)
+    if path is not None:
+        return scan(path, progress, item.url)
+    with tempfile.TemporaryDirectory(dir=cache.directory) as folder:
+        download(item, os.path.join(folder, "records"))
+        return scan(os.path.join(folder, "records"), progress, item.url)
+
+
 def _read_if_there(place: str) -> bytes | bytearray | None:
-    if is_stored(place):
-        stored = require_place(place, "place")
+    if not is_stored(place):
+        with suppress(OSError):
+            return Path(place).read_bytes()
+        return None
+    stored = require_place(place, "place")
+    try:
         return stored.backend.read(stored.path)
-    with suppress(FileNotFoundError):
-        return Path(place).read_bytes()
-    return None
+    except OSError as error:
+        # Keys may be for the data only. A store that is away is another matter, and shows now.
+        if error.errno in (errno.EACCES, errno.EPERM):
+            return None
+        raise
 
 
 class _KeptScans:

@@ -9,6 +9,7 @@ from functools import cached_property
 import tensorflow.compat.v1 as tf
 
 from moxing.framework import file
+from moxing.framework.file.paths import local_path
 from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.raw.labels import read_label_map
 from moxing.tensorflow.datasets.stored.objects import (
@@ -85,17 +86,17 @@ class BaseTFRecordMetadata:
 
     def _redirect(self, redirect_dir: str) -> None:
         """Takes the files of the same names in another directory."""
-        base = self.base_dir.rstrip("/") if is_stored(self.base_dir) else self.base_dir
-        names = [
-            path[len(base) + 1 :] if self._objects else os.path.relpath(path, self.base_dir) for path in self.files
-        ]
+        if self._objects:
+            names = [path[len(self.base_dir.rstrip("/")) + 1 :] for path in self.files]
+        else:
+            names = [os.path.relpath(path, local_path(self.base_dir, "base_dir")) for path in self.files]
         if is_stored(redirect_dir):
             place = require_place(redirect_dir, "redirect_dir")
             found = {entry.relative: entry for entry in list_tree(place, "redirect_dir") if not entry.is_directory}
             self.files = [place.child(name).url for name in names]
             missing = [path for name, path in zip(names, self.files, strict=True) if name not in found]
         else:
-            self.files = [os.path.join(redirect_dir, name) for name in names]
+            self.files = [os.path.join(local_path(redirect_dir, "redirect_dir"), name) for name in names]
             missing = [path for path in self.files if not os.path.isfile(path)]
         if missing:
             raise ValueError(f"redirect_dir={redirect_dir!r}: {missing[0]} is missing, of {len(missing)} such files.")
