@@ -224,6 +224,33 @@ def test_a_cut_off_download_of_another_version_is_not_continued(large, tmp_path)
     assert os.listdir(tmp_path) == ["x"]
 
 
+def test_two_downloads_to_one_name(large, tmp_path):
+    """The first to be done clears away what earlier attempts left, but not what the other one is writing."""
+    client = get_client("s3")
+    key = large.removeprefix("s3://tests/")
+    arguments = str(tmp_path / "x"), client.url("tests", key), client.head("tests", key)
+    with contextlib.ExitStack() as second:
+        with downloads._open_part_file(*arguments) as first:
+            other = second.enter_context(downloads._open_part_file(*arguments))
+            first.finish(str(tmp_path / "x"))
+        assert os.path.exists(other.path)
+        other.finish(str(tmp_path / "x"))
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("names", [["d/large", "d/large"], ["d", "d/large"], ["d/large", "."]])
+def test_a_file_that_is_named_twice_is_copied_once(proxy, large, s3_folder, tmp_path, names):
+    mox.file.rename(large, f"{s3_folder}/d/large")
+    proxy.sent = 0
+    mox.file.copy_parallel(s3_folder, tmp_path / "down", file_list=names)
+    assert proxy.sent < 1.5 * len(LARGE)
+    assert (tmp_path / "down" / "d" / "large").read_bytes() == LARGE
+    proxy.requests.clear()
+    mox.file.copy_parallel(tmp_path / "down", f"{s3_folder}/up", file_list=names)
+    assert sum(method == "POST" and "uploads=" in target for method, target in proxy.requests) == 1
+    assert mox.file.read(f"{s3_folder}/up/d/large", binary=True) == LARGE
+
+
 def test_a_damaged_large_object_is_noticed(proxy, s3_folder, tmp_path, monkeypatch):
     """One that was uploaded in one request has its MD5 as ETag."""
     client = get_client("s3")

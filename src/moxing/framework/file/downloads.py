@@ -208,8 +208,7 @@ def _open_part_file(target: str, url: str, info: ObjectInfo) -> Iterator[_PartFi
     path = os.path.join(directory, f"{stem}-{version}.part")
     descriptor = _open_locked(path)
     if descriptor is None:
-        path = os.path.join(directory, f"{stem}-{os.urandom(8).hex()}.part")
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        path, descriptor = _open_another(directory, stem)
         version = ""
     try:
         yield _PartFile(path, descriptor, info.size)
@@ -235,6 +234,24 @@ def _open_locked(path: str) -> int | None:
         pass
     os.close(descriptor)
     return None
+
+
+def _open_another(directory: str, stem: str) -> tuple[str, int]:
+    """A part file beside the one that somebody else is at work on. It is locked, too, or it would pass for an old one."""
+    while True:
+        path = os.path.join(directory, f"{stem}-{os.urandom(8).hex()}.part")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.exists(path):
+                return path, descriptor
+        except BlockingIOError:
+            pass
+        except OSError:
+            # No locks here: then nobody removes it either.
+            return path, descriptor
+        # Somebody found it before it was locked.
+        os.close(descriptor)
 
 
 def _remove_older(directory: str, stem: str) -> None:
