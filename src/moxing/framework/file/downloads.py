@@ -237,7 +237,7 @@ def _open_locked(path: str) -> int | None:
 
 
 def _open_another(directory: str, stem: str) -> tuple[str, int]:
-    """A part file beside the one that somebody else is at work on. It is locked, too, or it would pass for an old one."""
+    """A part file beside the one that somebody is at work on. It is locked, too, or it would pass for an old one."""
     while True:
         path = os.path.join(directory, f"{stem}-{os.urandom(8).hex()}.part")
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
