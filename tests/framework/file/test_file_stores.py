@@ -256,6 +256,30 @@ def test_a_cut_off_download_of_another_version_is_not_continued(large, tmp_path)
     assert os.listdir(tmp_path) == ["x"]
 
 
+def test_a_device_is_written_to_and_not_replaced(large, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    mox.file.copy(large, pipe)
+    # A file in place of the pipe would leave the reader waiting for ever.
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    reader.join(10)
+    assert got == [LARGE]
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_large_object_does_not_replace_a_read_only_file(large, tmp_path, monkeypatch):
+    (tmp_path / "x").write_text("old")
+    # Root may write everything, so the answer is given here.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match="dst_url: the file is read-only"):
+        mox.file.copy(large, tmp_path / "x")
+    assert (tmp_path / "x").read_text() == "old"
+    assert os.listdir(tmp_path) == ["x"]
+
+
 def test_two_downloads_to_one_name(large, tmp_path):
     """The first to be done clears away what earlier attempts left, but not what the other one is writing."""
     client = get_client("s3")

@@ -7,6 +7,7 @@ import errno
 import fcntl
 import hashlib
 import os
+import stat as stat_module
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from moxing.framework.file.errors import MoxFileReadException
 from moxing.framework.file.progress import advance
-from moxing.framework.file.replacing import replace_file
+from moxing.framework.file.replacing import check_target, replace_file
 from moxing.framework.file.responses import StoreResponse
 
 if TYPE_CHECKING:
@@ -61,8 +62,28 @@ def download(
         if head is None:
             return False
         info = head
-    _download_parts(client, bucket, key, target, info, at_once, first)
+    existing = check_target(target, _ARGUMENT)
+    if existing is not None and not stat_module.S_ISREG(existing.st_mode):
+        _write_through(client, bucket, key, target, info)
+    else:
+        _download_parts(client, bucket, key, target, info, at_once, first)
     return True
+
+
+def _write_through(client: Client, bucket: str, key: str, target: str, info: ObjectInfo) -> None:
+    """To a device or a pipe: from front to back, under its own name."""
+    url = client.url(bucket, key)
+    digest = hashlib.md5(usedforsecurity=False)
+    with open(target, "wb") as stream:
+        for start in range(0, info.size, PART_SIZE):
+            found = client.get(bucket, key, start, min(start + PART_SIZE, info.size), info.etag or None)
+            if found is None:
+                raise _stale(url, "the object was removed while it was read")
+            stream.write(found[0])
+            digest.update(found[0])
+            advance(len(found[0]))
+    if info.md5 is not None and digest.hexdigest() != info.md5:
+        raise _stale(url, "the content does not have the MD5 of the object")
 
 
 def _download_parts(
