@@ -138,6 +138,19 @@ def test_empty_directories_come_along(places, run):
     assert mox.file.is_directory(f"{dst}/more/empty/below")
 
 
+@pytest.mark.parametrize("target", ["disk", "store"])
+def test_sources_made_of_dots_have_their_real_names(run, tmp_path, monkeypatch, request, target):
+    """Nothing is written beside the target, as `to/../a` would be."""
+    put(str(tmp_path), {"from/a": "a", "from/sub/s": "s", "from/sub/deep/d": "d", "other/o": "o"})
+    root = str(tmp_path / "out") if target == "disk" else request.getfixturevalue("s3_folder")
+    monkeypatch.chdir(tmp_path / "from" / "sub")
+    run("-r", "..", "../../other", f"{root}/to")
+    assert contents(root) == {"to/from/a": "a", "to/from/sub/s": "s", "to/from/sub/deep/d": "d", "to/other/o": "o"}
+    run("-r", ".", "deep/../../../other", f"{root}/more")
+    assert contents(f"{root}/more") == {"sub/s": "s", "sub/deep/d": "d", "other/o": "o"}
+    assert "expected sources of different names" in run("-r", "..", "../../from", f"{root}/twice", code=2)
+
+
 @pytest.mark.parametrize("key", ["../outside", "a/../../outside", "..", "/etc/x", "a//b", "./x", "a\0b"])
 def test_hostile_keys_stay_inside(run, s3_folder, tmp_path, monkeypatch, key):
     put(s3_folder, {"good": "g"})
