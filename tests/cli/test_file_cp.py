@@ -161,6 +161,14 @@ def test_hostile_keys_stay_inside(run, s3_folder, tmp_path, monkeypatch, key):
     assert os.listdir(tmp_path) == []
 
 
+def test_two_slashes_in_a_key_stay_two(run, s3_folder, tmp_path):
+    """`a//g` and `a/g` are two objects, though the store at hand takes both for one."""
+    put(s3_folder, {"a/g": "g"})
+    assert run("--dry-run", f"{s3_folder}/a//g", f"{tmp_path}/got/") == [
+        f"would copy {s3_folder}/a//g to {tmp_path}/got/g"
+    ]
+
+
 def test_links_in_the_target_lead_nowhere(places, run, tmp_path):
     src, dst = places
     if "://" in dst:

@@ -48,7 +48,7 @@ class Backend(ABC):
 
     @abstractmethod
     def tree(self, path: str) -> Iterator[RemoteEntry]:
-        """All that is below a directory, in any order; nothing where there is none."""
+        """All that is below a directory, in any order; nothing where there is none. Parts of a path may be empty."""
 
     @abstractmethod
     def read(self, path: str) -> bytes | bytearray | None:

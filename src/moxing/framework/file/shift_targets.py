@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from moxing.framework.file import file_object, listing, operations, transfer
+from moxing.framework.file.backends import find_place
 from moxing.framework.file.entries import FileStatistics
 
 
@@ -60,7 +61,9 @@ def _mkdir(path: str, mode: int = 0o777) -> None:
 
 
 def _rmdir(path: str) -> None:
-    if listing.list_directory(path):
+    place = find_place(path, "path")
+    # A tree has what is in no list, too: keys with an empty part.
+    if listing.list_directory(path) or (place is not None and any(True for _ in place.backend.tree(place.path))):
         raise OSError(errno.ENOTEMPTY, "path: the directory is not empty", path)
     operations.remove(path, recursive=True)
 
