@@ -129,6 +129,14 @@ def test_into_itself(places, run):
     assert contents(src) == FILES | {"sub/a.txt": "hello"}
 
 
+def test_onto_itself_by_another_scheme(run, s3_folder):
+    put(s3_folder, {"d/a": "kept"})
+    other = s3_folder.replace("s3://", "obs://")
+    assert ": expected another file than SRC=" in run(f"{s3_folder}/d/a", f"{other}/d/a", code=2)
+    assert ": expected a directory outside SRC=" in run("-r", f"{s3_folder}/d", f"{other}/d", code=2)
+    assert contents(s3_folder) == {"d/a": "kept"}
+
+
 def test_empty_directories_come_along(places, run):
     src, dst = places
     mox.file.make_dirs(f"{src}/empty/below")

@@ -448,6 +448,69 @@ def test_two_schemes_for_one_store(proxy, s3_folder):
     assert mox.file.read(f"{s3_folder}/b") == "kept"
 
 
+@pytest.fixture
+def two_pairs_of_keys(s3_folder, store, monkeypatch):
+    """Keys for each of the two schemes, in variables of their own."""
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+        for cloud in ("AWS", "OBS"):
+            monkeypatch.setenv(f"{cloud}_{name}", store.environment[name])
+
+
+def test_one_store_with_keys_from_two_places(s3_folder, two_pairs_of_keys, monkeypatch):
+    other = s3_folder.replace("s3://", "obs://")
+    mox.file.write(f"{s3_folder}/d/a", "kept")
+    mox.file.rename(f"{s3_folder}/d/a", f"{other}/d/a")
+    mox.file.copy(f"{s3_folder}/d/a", f"{other}/d/a")
+    with pytest.raises(ValueError, match="into itself"):
+        mox.file.copy_parallel(f"{s3_folder}/d", f"{other}/d/inner")
+    # It is the same object even for those who may not reach it under its other name.
+    monkeypatch.setenv("OBS_SECRET_ACCESS_KEY", "another")
+    mox.file.rename(f"{s3_folder}/d/a", f"{other}/d/a")
+    assert mox.file.read(f"{s3_folder}/d/a") == "kept"
+    # What one pair of keys may read, the other one may not write.
+    with pytest.raises(mox.file.MoxFileRespException, match="OBS_ACCESS_KEY_ID"):
+        mox.file.copy(f"{s3_folder}/d/a", f"{other}/b")
+    assert mox.file.list_directory(s3_folder, recursive=True) == ["d", "d/a"]
+
+
+def test_file_systems_of_several_hosts_and_names():
+    """The scheme alone does not say which file system it is."""
+    fsspec = pytest.importorskip("fsspec")
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    class Hosts(MemoryFileSystem):
+        stores = {}  # noqa: RUF012
+
+        def __init__(self, host="", **options):
+            super().__init__(**options)
+            self.store, self.pseudo_dirs = self.stores.setdefault(host, {}), [""]
+
+        @classmethod
+        def _strip_protocol(cls, path):
+            return "/" + path.partition("://")[2].partition("/")[2] if "://" in path else path
+
+        @staticmethod
+        def _get_kwargs_from_urls(path):
+            return {"host": path.partition("://")[2].partition("/")[0]}
+
+    for scheme in ("moxhost", "moxhosts"):
+        fsspec.register_implementation(scheme, Hosts, clobber=True)
+    mox.file.write("moxhost://one/a", "of one")
+    mox.file.write("moxhost://one/b", "kept")
+    mox.file.copy("moxhost://one/a", "moxhost://two/b")
+    assert mox.file.read("moxhost://one/b") == "kept"
+    assert mox.file.read("moxhost://two/b") == "of one"
+    mox.file.rename("moxhost://two/b", "moxhosts://two/b")
+    mox.file.rename("moxhosts://two/b", "moxhost://two/c")
+    assert mox.file.read("moxhosts://two/c") == "of one"
+    assert not mox.file.exists("moxhost://two/b")
+    folder = os.urandom(8).hex()
+    mox.file.write(f"memory://{folder}/a", "kept")
+    mox.file.rename(f"memory://{folder}/a", f"memory:///{folder}/a")
+    assert mox.file.read(f"memory://{folder}/a") == "kept"
+
+
 def test_a_bar_on_a_terminal(large, tmp_path):
     """Both ways, one file and a directory; without a terminal there is none."""
     code = (

@@ -49,7 +49,7 @@ def copy_file(task: CopyTask) -> None:
     if target is None:
         known = None if task.version is None else RemoteEntry("", False, task.length, 0, task.version)
         found = source.backend.download(source.path, local_path(task.target, "dst_url"), known, task.at_once)
-    elif source.backend.is_same_as(target.backend):
+    elif source.backend.can_copy_to(source.path, target.backend, target.path):
         # The content never leaves the store.
         found = source.backend.copy(source.path, target.path)
         advance(task.length)

@@ -28,9 +28,13 @@ class ObjectStore(Backend):
     def __init__(self, scheme: str) -> None:
         self._scheme = scheme
 
-    def is_same_as(self, other: Backend) -> bool:
+    def locate(self, path: str) -> tuple[object, str]:
+        return self.client.access.endpoint, path
+
+    def can_copy_to(self, path: str, other: Backend, target: str) -> bool:
         if not isinstance(other, ObjectStore):
             return False
+        # Other keys may be for other objects of the same store.
         return self._scheme == other._scheme or self.client.access == other.client.access
 
     @cached_property
