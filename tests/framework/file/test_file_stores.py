@@ -270,6 +270,24 @@ def test_a_device_is_written_to_and_not_replaced(large, tmp_path):
     assert os.listdir(tmp_path) == ["pipe"]
 
 
+def test_a_pipe_does_not_block_an_upload(s3_folder, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a").write_text("a")
+    # Whoever waits for the other end of the pipe gets one.
+    rescue = threading.Timer(5, lambda: os.close(os.open(tmp_path / "pipe", os.O_RDWR)))
+    rescue.start()
+    try:
+        with pytest.raises(OSError, match="src_url is not a regular file"):
+            mox.file.copy_parallel(tmp_path, f"{s3_folder}/all")
+        with pytest.raises(OSError, match="src_url is not a regular file"):
+            mox.file.copy(tmp_path / "pipe", f"{s3_folder}/one")
+        assert rescue.is_alive()
+    finally:
+        rescue.cancel()
+    assert not mox.file.exists(f"{s3_folder}/all/pipe")
+    assert not mox.file.exists(f"{s3_folder}/one")
+
+
 def test_a_large_object_does_not_replace_a_read_only_file(large, tmp_path, monkeypatch):
     (tmp_path / "x").write_text("old")
     # Root may write everything, so the answer is given here.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat as stat_module
 import tempfile
 from typing import NamedTuple
 
@@ -60,9 +59,10 @@ def copy_file(task: CopyTask) -> None:
 
 
 def _upload(path: str, target: Place, at_once: int) -> None:
+    if os.path.exists(path) and not os.path.isfile(path):
+        # Opening a pipe could wait for ever.
+        raise OSError(errno.EINVAL, "src_url is not a regular file", path)
     with open_stream(path, "rb", "src_url") as stream:
-        if not stat_module.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "src_url is not a regular file", path)
         target.backend.upload(stream.fileno(), target.path, at_once)
 
 
