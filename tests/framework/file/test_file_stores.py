@@ -372,6 +372,8 @@ def test_processes(s3_folder, tmp_path, monkeypatch, own_settings, store, use_qu
         original(self, arguments, **options)
 
     monkeypatch.setattr(subprocess.Popen, "__init__", spy)
+    # Scripts put such things there; Python itself ignores them.
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
     names = [f"{n // 10}/{n}.txt" for n in range(100)]
     for name in names:
         path = tmp_path / "src" / name
