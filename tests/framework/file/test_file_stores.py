@@ -274,16 +274,19 @@ def test_a_pipe_does_not_block_an_upload(s3_folder, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "a").write_text("a")
     # Whoever waits for the other end of the pipe gets one.
-    rescue = threading.Timer(5, lambda: os.close(os.open(tmp_path / "pipe", os.O_RDWR)))
+    ends = []
+    rescue = threading.Timer(5, lambda: ends.append(os.open(tmp_path / "pipe", os.O_RDWR)))
     rescue.start()
     try:
         with pytest.raises(OSError, match="src_url is not a regular file"):
             mox.file.copy_parallel(tmp_path, f"{s3_folder}/all")
         with pytest.raises(OSError, match="src_url is not a regular file"):
             mox.file.copy(tmp_path / "pipe", f"{s3_folder}/one")
-        assert rescue.is_alive()
+        assert not ends
     finally:
         rescue.cancel()
+        for end in ends:
+            os.close(end)
     assert not mox.file.exists(f"{s3_folder}/all/pipe")
     assert not mox.file.exists(f"{s3_folder}/one")
 
