@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from moxing.framework.file import file_object, listing, operations, transfer
 from moxing.framework.file.backends import find_place
 from moxing.framework.file.entries import FileStatistics
+from moxing.framework.file.errors import not_a_directory, not_exists
 
 
 class Route(NamedTuple):
@@ -135,14 +136,26 @@ def _move(src: str, dst: str) -> str:
     return target
 
 
+def _check_directory(path: str, argument: str) -> None:
+    if not operations.is_directory(path):
+        if operations.exists(path):
+            raise not_a_directory(argument, path, "give the path of a directory")
+        raise not_exists(argument, path, "no such directory")
+
+
 def _copytree(src: str, dst: str, *, dirs_exist_ok: bool = False) -> str:
+    _check_directory(src, "src")
+    if not dirs_exist_ok and operations.exists(dst):
+        raise FileExistsError(errno.EEXIST, "dst: it exists already, see dirs_exist_ok", dst)
     transfer.copy_parallel(src, dst)
     return dst
 
 
 def _rmtree(path: str, ignore_errors: bool = False) -> None:
     try:
-        operations.remove(path, recursive=True)
+        _check_directory(path, "path")
+        # With a slash it is the directory alone, where a key is a file, too.
+        operations.remove(f"{os.fsdecode(path).rstrip('/')}/", recursive=True)
     except OSError:
         if not ignore_errors:
             raise
