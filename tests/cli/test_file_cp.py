@@ -112,6 +112,14 @@ def test_into_itself(places, run):
     assert contents(src) == FILES | {"sub/a.txt": "hello"}
 
 
+def test_onto_itself_by_another_scheme(run, s3_folder):
+    put(s3_folder, {"d/a": "kept"})
+    other = s3_folder.replace("s3://", "obs://")
+    assert ": expected another file than SRC=" in run(f"{s3_folder}/d/a", f"{other}/d/a", code=2)
+    assert ": expected a directory outside SRC=" in run("-r", f"{s3_folder}/d", f"{other}/d", code=2)
+    assert contents(s3_folder) == {"d/a": "kept"}
+
+
 def test_empty_directories_come_along(places, run):
     src, dst = places
     mox.file.make_dirs(f"{src}/empty/below")
@@ -119,6 +127,19 @@ def test_empty_directories_come_along(places, run):
     assert mox.file.is_directory(f"{dst}/empty/below")
     run("-r", f"{src}/empt*", f"{dst}/more")
     assert mox.file.is_directory(f"{dst}/more/empty/below")
+
+
+@pytest.mark.parametrize("target", ["disk", "store"])
+def test_sources_made_of_dots_have_their_real_names(run, tmp_path, monkeypatch, request, target):
+    """Nothing is written beside the target, as `to/../a` would be."""
+    put(str(tmp_path), {"from/a": "a", "from/sub/s": "s", "from/sub/deep/d": "d", "other/o": "o"})
+    root = str(tmp_path / "out") if target == "disk" else request.getfixturevalue("s3_folder")
+    monkeypatch.chdir(tmp_path / "from" / "sub")
+    run("-r", "..", "../../other", f"{root}/to")
+    assert contents(root) == {"to/from/a": "a", "to/from/sub/s": "s", "to/from/sub/deep/d": "d", "to/other/o": "o"}
+    run("-r", ".", "deep/../../../other", f"{root}/more")
+    assert contents(f"{root}/more") == {"sub/s": "s", "sub/deep/d": "d", "other/o": "o"}
+    assert "expected sources of different names" in run("-r", "..", "../../from", f"{root}/twice", code=2)
 
 
 @pytest.mark.parametrize("key", ["../outside", "a/../../outside", "..", "/etc/x", "a//b", "./x", "a\0b"])
@@ -129,6 +150,14 @@ def test_hostile_keys_stay_inside(run, s3_folder, tmp_path, monkeypatch, key):
     error = run("-r", s3_folder, tmp_path / "new", code=2)
     assert "cannot be a path below DST" in error
     assert os.listdir(tmp_path) == []
+
+
+def test_two_slashes_in_a_key_stay_two(run, s3_folder, tmp_path):
+    """`a//g` and `a/g` are two objects, though the store at hand takes both for one."""
+    put(s3_folder, {"a/g": "g"})
+    assert run("--dry-run", f"{s3_folder}/a//g", f"{tmp_path}/got/") == [
+        f"would copy {s3_folder}/a//g to {tmp_path}/got/g"
+    ]
 
 
 def test_links_in_the_target_lead_nowhere(places, run, tmp_path):

@@ -3,6 +3,7 @@
 import os
 import time
 
+import fault_proxy
 import pytest
 from trees import WAYS, contents, put, source_and_target
 
@@ -197,6 +198,19 @@ def test_the_same_store_under_two_schemes(run, s3_folder):
     other = s3_folder.replace("s3://", "obs://")
     assert "does not lie in" in run("--delete", f"{s3_folder}/from/sub", f"{other}/from", code=2)
     assert contents(f"{s3_folder}/from") == {"sub/a": "a"}
+
+
+def test_the_same_path_of_two_stores(run, s3_folder, store, monkeypatch):
+    """A store is another one if its address is; here the other one is a way to the same."""
+    with fault_proxy.FaultProxy(store.port) as other:
+        monkeypatch.delenv("S3_ENDPOINT")
+        monkeypatch.setenv("AWS_ENDPOINT_URL", store.endpoint)
+        monkeypatch.setenv("OBS_SERVER", other.endpoint)
+        put(f"{s3_folder}/from", {"a": "a"})
+        found = run(f"{s3_folder}/from", f"{s3_folder}/from".replace("s3://", "obs://"))
+        assert found == ["copied 0 files, 0 B; 1 file up to date"]
+        assert main.main(["file", "cp", f"{s3_folder}/from/a", f"{s3_folder}/from/a".replace("s3://", "obs://")]) == 0
+        assert other.requests
 
 
 def test_what_transfers_leave_is_not_copied(run, s3_folder, tmp_path):

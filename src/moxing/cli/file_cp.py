@@ -102,6 +102,7 @@ def _plan(sources: list[str], target: str, recursive: bool) -> CopyPlan:
 
 
 def _add_file(plan: CopyPlan, item: Item, dst: str) -> None:
+    # With its slash: in a//b the directory of b ends in two.
     directory = item.url[: -len(item.name)] or "."
     entry = RemoteEntry(item.name, False, item.length, item.mtime_nsec)
-    plan.add(directory.rstrip("/") or "/", dst, [entry], is_tree=False)
+    plan.add(directory, dst, [entry], is_tree=False)

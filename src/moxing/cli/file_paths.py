@@ -39,8 +39,11 @@ class Item:
 
     @property
     def name(self) -> str:
-        """The last part of the url."""
-        return self.url.rpartition("/")[2]
+        """The last part of the url; of a local path such as `..` what the directory is really called."""
+        last = self.url.rpartition("/")[2]
+        if last in (os.curdir, os.pardir) and find_place(self.url, "url") is None:
+            return os.path.basename(os.path.realpath(self.url))
+        return last
 
     @property
     def shown(self) -> str:

@@ -108,10 +108,12 @@ class CopyPlan:
 
     def _append(self, task: CopyTask) -> None:
         source, target = find_place(task.source, "src_url"), find_place(task.target, "dst_url")
+        is_same = False
         if source is None and target is None:
             is_same = os.path.exists(task.target) and os.path.samefile(task.source, task.target)
-        else:
-            is_same = source is not None and target is not None and source.url == target.url
+        elif source is not None and target is not None:
+            # The paths first: for them nobody has to find out how the stores are reached.
+            is_same = source.path == target.path and source.is_inside(target)
         if is_same:
             raise ValueError(f"dst_url={task.target!r}: expected another file than src_url={task.source!r}.")
         self.tasks.append(task)
@@ -147,16 +149,14 @@ def check_apart(src: str, dst: str, both_ways: bool = False) -> None:
       ValueError: dst_url='/data/copy': expected a directory outside src_url='/data'.
     """
     source, target = find_place(src, "src_url"), find_place(dst, "dst_url")
-    if (source is None) != (target is None):
-        return
-    if source is None or target is None:
+    if source is None and target is None:
         inner, outer = os.path.realpath(local_path(dst, "dst_url")), os.path.realpath(local_path(src, "src_url"))
+        dst_in_src, src_in_dst = is_inside(inner, outer), is_inside(outer, inner)
+    elif source is not None and target is not None:
+        dst_in_src, src_in_dst = target.is_inside(source), source.is_inside(target)
     else:
-        # s3:// and obs:// may be the same store.
-        inner, outer = (place.path.rstrip("/") for place in (target, source))
-        if type(source.backend) is not type(target.backend):
-            return
-    if is_inside(inner, outer):
+        return
+    if dst_in_src:
         raise ValueError(f"dst_url={dst!r}: expected a directory outside src_url={src!r}.")
-    if both_ways and is_inside(outer, inner):
+    if both_ways and src_in_dst:
         raise ValueError(f"dst_url={dst!r}: expected a directory that src_url={src!r} does not lie in.")

@@ -211,3 +211,21 @@ def test_a_fault_that_stays_is_the_documented_exception(case, proxy, operation, 
 
 def whole_contents():
     return (b"content", b"new content", b"content and more", b"CONtent", b"contentd/1", MEDIUM)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_lost_connection_leaves_no_part_at_the_end_of_a_local_file(proxy, s3_folder, tmp_path, is_there):
+    mox.file.write(f"{s3_folder}/x", MEDIUM * 10, binary=True)
+    if is_there:
+        (tmp_path / "local").write_text("old")
+    mox.file.set_auth(retry=0)
+    # The beginning comes, what follows does not.
+    gets = []
+    proxy.fail("500", float("inf"), lambda method, target: gets.append(target) or len(gets) > 2)
+    with pytest.raises(mox.file.MoxFileReadException):
+        mox.file.append_remote(f"{s3_folder}/x", tmp_path / "local")
+    assert len(gets) > 2
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == ({"local": b"old"} if is_there else {})
+    proxy.fail("", 0)
+    mox.file.append_remote(f"{s3_folder}/x", tmp_path / "local")
+    assert (tmp_path / "local").read_bytes() == (b"old" if is_there else b"") + MEDIUM * 10

@@ -227,6 +227,40 @@ def test_urls_of_a_store_work_in_every_function(s3_folder, tmp_path, shifted):
     assert not os.path.exists(s3_folder)
 
 
+@pytest.mark.parametrize("kind", ["plain", "file", "s3"])
+def test_trees_are_as_strict_as_those_of_shutil(request, tmp_path, shifted, kind):
+    """What holds for a plain path, which is Python's own business, holds for a url."""
+    root = f"{tmp_path}/root" if kind == "plain" else f"file://{tmp_path}/root"
+    root = request.getfixturevalue("s3_folder") if kind == "s3" else root
+    for name in ("tree/new", "there/old"):
+        os.makedirs(f"{root}/{os.path.dirname(name)}")
+        with open(f"{root}/{name}", "w") as f:
+            f.write(name)
+    with pytest.raises(NotADirectoryError):
+        shutil.rmtree(f"{root}/tree/new")
+    shutil.rmtree(f"{root}/tree/new", ignore_errors=True)
+    with pytest.raises(FileNotFoundError):
+        shutil.rmtree(f"{root}/none")
+    with pytest.raises(NotADirectoryError):
+        shutil.copytree(f"{root}/tree/new", f"{root}/other")
+    with pytest.raises(FileNotFoundError):
+        shutil.copytree(f"{root}/none", f"{root}/other")
+    with pytest.raises(FileExistsError):
+        shutil.copytree(f"{root}/tree", f"{root}/there")
+    assert os.listdir(f"{root}/there") == ["old"]
+    shutil.copytree(f"{root}/tree", f"{root}/there", dirs_exist_ok=True)
+    assert sorted(os.listdir(f"{root}/there")) == ["new", "old"]
+    assert sorted(os.listdir(root)) == ["there", "tree"]
+
+
+def test_rmtree_leaves_a_file_of_the_same_name(s3_folder, shifted):
+    mox.file.write(f"{s3_folder}/both/x", "x")
+    mox.file.write(f"{s3_folder}/both", "file")
+    shutil.rmtree(f"{s3_folder}/both")
+    assert mox.file.list_directory(s3_folder, recursive=True) == ["both"]
+    assert mox.file.read(f"{s3_folder}/both") == "file"
+
+
 @pytest.mark.parametrize("scheme", ["s3", "obs"])
 def test_pandas_and_numpy_take_urls(s3_folder, shifted, scheme, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

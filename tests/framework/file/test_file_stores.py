@@ -3,8 +3,11 @@
 import contextlib
 import os
 import pty
+import resource
+import stat
 import subprocess
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -104,6 +107,35 @@ def test_what_is_written_appears_on_close(s3_folder):
         raise KeyError("in the block")
     assert mox.file.read(url, binary=True) == LARGE
     assert uploads(s3_folder) == 0
+
+
+@contextlib.contextmanager
+def full_disk(size):
+    """No file of this process gets larger."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("mode", ["wb", "ab", "rb+"])
+@pytest.mark.parametrize("change", ["write", "truncate"])
+def test_a_write_that_fails_changes_nothing(s3_folder, mode, change):
+    """Python closes a file whose last write has failed all the same."""
+    url = f"{s3_folder}/file"
+    mox.file.write(url, "old")
+    f = mox.file.File(url, mode)
+    with full_disk(100_000):
+        f.write(b"some")
+        with pytest.raises(OSError, match="File too large"):
+            if change == "truncate":
+                f.truncate(200_000)
+            f.write(bytes(200_000))
+            f.close()
+        f.close()
+    assert mox.file.read(url) == "old"
 
 
 def test_a_writer_that_goes_back(s3_folder, tmp_path):
@@ -224,6 +256,78 @@ def test_a_cut_off_download_of_another_version_is_not_continued(large, tmp_path)
     assert os.listdir(tmp_path) == ["x"]
 
 
+def test_a_device_is_written_to_and_not_replaced(large, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    got = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()), daemon=True)
+    reader.start()
+    mox.file.copy(large, pipe)
+    # A file in place of the pipe would leave the reader waiting for ever.
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    reader.join(10)
+    assert got == [LARGE]
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_pipe_does_not_block_an_upload(s3_folder, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "a").write_text("a")
+    # Whoever waits for the other end of the pipe gets one.
+    ends = []
+    rescue = threading.Timer(5, lambda: ends.append(os.open(tmp_path / "pipe", os.O_RDWR)))
+    rescue.start()
+    try:
+        with pytest.raises(OSError, match="src_url is not a regular file"):
+            mox.file.copy_parallel(tmp_path, f"{s3_folder}/all")
+        with pytest.raises(OSError, match="src_url is not a regular file"):
+            mox.file.copy(tmp_path / "pipe", f"{s3_folder}/one")
+        assert not ends
+    finally:
+        rescue.cancel()
+        for end in ends:
+            os.close(end)
+    assert not mox.file.exists(f"{s3_folder}/all/pipe")
+    assert not mox.file.exists(f"{s3_folder}/one")
+
+
+def test_a_large_object_does_not_replace_a_read_only_file(large, tmp_path, monkeypatch):
+    (tmp_path / "x").write_text("old")
+    # Root may write everything, so the answer is given here.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(PermissionError, match="dst_url: the file is read-only"):
+        mox.file.copy(large, tmp_path / "x")
+    assert (tmp_path / "x").read_text() == "old"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_two_downloads_to_one_name(large, tmp_path):
+    """The first to be done clears away what earlier attempts left, but not what the other one is writing."""
+    client = get_client("s3")
+    key = large.removeprefix("s3://tests/")
+    arguments = str(tmp_path / "x"), client.url("tests", key), client.head("tests", key)
+    with contextlib.ExitStack() as second:
+        with downloads._open_part_file(*arguments) as first:
+            other = second.enter_context(downloads._open_part_file(*arguments))
+            first.finish(str(tmp_path / "x"))
+        assert os.path.exists(other.path)
+        other.finish(str(tmp_path / "x"))
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("names", [["d/large", "d/large"], ["d", "d/large"], ["d/large", "."]])
+def test_a_file_that_is_named_twice_is_copied_once(proxy, large, s3_folder, tmp_path, names):
+    mox.file.rename(large, f"{s3_folder}/d/large")
+    proxy.sent = 0
+    mox.file.copy_parallel(s3_folder, tmp_path / "down", file_list=names)
+    assert proxy.sent < 1.5 * len(LARGE)
+    assert (tmp_path / "down" / "d" / "large").read_bytes() == LARGE
+    proxy.requests.clear()
+    mox.file.copy_parallel(tmp_path / "down", f"{s3_folder}/up", file_list=names)
+    assert sum(method == "POST" and "uploads=" in target for method, target in proxy.requests) == 1
+    assert mox.file.read(f"{s3_folder}/up/d/large", binary=True) == LARGE
+
+
 def test_a_damaged_large_object_is_noticed(proxy, s3_folder, tmp_path, monkeypatch):
     """One that was uploaded in one request has its MD5 as ETag."""
     client = get_client("s3")
@@ -271,6 +375,8 @@ def test_processes(s3_folder, tmp_path, monkeypatch, own_settings, store, use_qu
         original(self, arguments, **options)
 
     monkeypatch.setattr(subprocess.Popen, "__init__", spy)
+    # Scripts put such things there; Python itself ignores them.
+    monkeypatch.setattr(sys, "path", [*sys.path, tmp_path])
     names = [f"{n // 10}/{n}.txt" for n in range(100)]
     for name in names:
         path = tmp_path / "src" / name
@@ -363,6 +469,69 @@ def test_two_schemes_for_one_store(proxy, s3_folder):
     # The content stayed in the store.
     assert not any(method == "GET" and target.endswith("/d/a") for method, target in proxy.requests)
     assert mox.file.read(f"{s3_folder}/b") == "kept"
+
+
+@pytest.fixture
+def two_pairs_of_keys(s3_folder, store, monkeypatch):
+    """Keys for each of the two schemes, in variables of their own."""
+    for name in ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+        for cloud in ("AWS", "OBS"):
+            monkeypatch.setenv(f"{cloud}_{name}", store.environment[name])
+
+
+def test_one_store_with_keys_from_two_places(s3_folder, two_pairs_of_keys, monkeypatch):
+    other = s3_folder.replace("s3://", "obs://")
+    mox.file.write(f"{s3_folder}/d/a", "kept")
+    mox.file.rename(f"{s3_folder}/d/a", f"{other}/d/a")
+    mox.file.copy(f"{s3_folder}/d/a", f"{other}/d/a")
+    with pytest.raises(ValueError, match="into itself"):
+        mox.file.copy_parallel(f"{s3_folder}/d", f"{other}/d/inner")
+    # It is the same object even for those who may not reach it under its other name.
+    monkeypatch.setenv("OBS_SECRET_ACCESS_KEY", "another")
+    mox.file.rename(f"{s3_folder}/d/a", f"{other}/d/a")
+    assert mox.file.read(f"{s3_folder}/d/a") == "kept"
+    # What one pair of keys may read, the other one may not write.
+    with pytest.raises(mox.file.MoxFileRespException, match="OBS_ACCESS_KEY_ID"):
+        mox.file.copy(f"{s3_folder}/d/a", f"{other}/b")
+    assert mox.file.list_directory(s3_folder, recursive=True) == ["d", "d/a"]
+
+
+def test_file_systems_of_several_hosts_and_names():
+    """The scheme alone does not say which file system it is."""
+    fsspec = pytest.importorskip("fsspec")
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    class Hosts(MemoryFileSystem):
+        stores = {}  # noqa: RUF012
+
+        def __init__(self, host="", **options):
+            super().__init__(**options)
+            self.store, self.pseudo_dirs = self.stores.setdefault(host, {}), [""]
+
+        @classmethod
+        def _strip_protocol(cls, path):
+            return "/" + path.partition("://")[2].partition("/")[2] if "://" in path else path
+
+        @staticmethod
+        def _get_kwargs_from_urls(path):
+            return {"host": path.partition("://")[2].partition("/")[0]}
+
+    for scheme in ("moxhost", "moxhosts"):
+        fsspec.register_implementation(scheme, Hosts, clobber=True)
+    mox.file.write("moxhost://one/a", "of one")
+    mox.file.write("moxhost://one/b", "kept")
+    mox.file.copy("moxhost://one/a", "moxhost://two/b")
+    assert mox.file.read("moxhost://one/b") == "kept"
+    assert mox.file.read("moxhost://two/b") == "of one"
+    mox.file.rename("moxhost://two/b", "moxhosts://two/b")
+    mox.file.rename("moxhosts://two/b", "moxhost://two/c")
+    assert mox.file.read("moxhosts://two/c") == "of one"
+    assert not mox.file.exists("moxhost://two/b")
+    folder = os.urandom(8).hex()
+    mox.file.write(f"memory://{folder}/a", "kept")
+    mox.file.rename(f"memory://{folder}/a", f"memory:///{folder}/a")
+    assert mox.file.read(f"memory://{folder}/a") == "kept"
 
 
 def test_a_bar_on_a_terminal(large, tmp_path):

@@ -56,6 +56,15 @@ def test_write_read_append(folder):
     assert mox.file.read(url) == "Hello\n世界"
 
 
+@pytest.mark.parametrize("mode", ["w", "ab", "r"])
+def test_an_error_behind_the_end_of_a_file(folder, mode):
+    mox.file.write(f"{folder}/a", "old")
+    with pytest.raises(KeyError, match="the real error"), mox.file.File(f"{folder}/a", mode) as f:
+        f.close()
+        raise KeyError("the real error")
+    assert mox.file.read(f"{folder}/a") == ("" if mode == "w" else "old")
+
+
 def test_what_is_not_there(folder):
     url = f"{folder}/none"
     assert not mox.file.exists(url)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import moxing as mox
 from moxing.framework.file import transfer
+from moxing.framework.file.target_tree import TargetTree
 
 NAMES = ["a.txt", "sub/b c.txt", "sub/深/数据.txt", "sub/🚀.bin", "foo", "foo-bar", "-rf", "#x", "%41", "back\\slash"]
 
@@ -153,6 +154,17 @@ def test_no_path_made_of_dots_gets_out(tmp_path, parts):
         mox.file.copy_parallel(source, target, file_list=["/".join(parts)])
     after = {name for name in mox.file.list_directory(tmp_path, recursive=True) if not name.startswith("box/dst")}
     assert after == outside
+
+
+@pytest.mark.parametrize("relative", ["..", "../x", "a/../../x", "a/..", "/etc/x"])
+def test_a_tree_takes_up_nothing_outside_of_it(tmp_path, relative):
+    """Whoever plans a copy: the last place where a path is looked at."""
+    tree = TargetTree(str(tmp_path / "dst"))
+    for add in (tree.add_file, tree.add_directory):
+        with pytest.raises(ValueError, match="leads out of it"):
+            add(relative)
+    tree.make_directories()
+    assert os.listdir(tmp_path) == ["dst"]
 
 
 @pytest.mark.parametrize("wrong", ["foo", b"foo", 5])

@@ -73,7 +73,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Credentials:
-    """Keys, and where they came from, which errors may tell; the keys they may not.
+    """Keys, and where they came from, which errors may tell; the keys they may not. The same keys are equal.
 
     Example:
       >>> Credentials('AK', 'very secret', None, 'set_auth')
@@ -83,7 +83,7 @@ class Credentials:
     ak: str | None = field(repr=False)
     sk: str | None = field(repr=False)
     token: str | None = field(repr=False)
-    source: str
+    source: str = field(compare=False)
 
 
 @dataclass(frozen=True)

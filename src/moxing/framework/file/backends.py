@@ -31,8 +31,12 @@ class Backend(ABC):
     has_real_directories: bool
 
     @abstractmethod
-    def is_same_as(self, other: Backend) -> bool:
-        """Whether the same path there and here is the same file."""
+    def locate(self, path: str) -> tuple[object, str]:
+        """The store and the path in it; both are the same if and only if the file is the same."""
+
+    def can_copy_to(self, path: str, other: Backend, target: str) -> bool:
+        """Whether `copy` brings a file to a path of the other backend."""
+        return self.locate(path)[0] == other.locate(target)[0]
 
     @abstractmethod
     def stat(self, path: str) -> FileStatistics | None:
@@ -48,7 +52,7 @@ class Backend(ABC):
 
     @abstractmethod
     def tree(self, path: str) -> Iterator[RemoteEntry]:
-        """All that is below a directory, in any order; nothing where there is none."""
+        """All that is below a directory, in any order; nothing where there is none. Parts of a path may be empty."""
 
     @abstractmethod
     def read(self, path: str) -> bytes | bytearray | None:
@@ -135,8 +139,8 @@ class Place(NamedTuple):
 
     def is_inside(self, other: Place) -> bool:
         """Whether it is `other` or lies in it. `s3://` and `obs://` may lead to one and the same store."""
-        inner, outer = f"{self.path.rstrip('/')}/", f"{other.path.rstrip('/')}/"
-        return inner.startswith(outer) and self.backend.is_same_as(other.backend)
+        (store, inner), (other_store, outer) = self.backend.locate(self.path), other.backend.locate(other.path)
+        return store == other_store and f"{inner.rstrip('/')}/".startswith(f"{outer.rstrip('/')}/")
 
     def child(self, relative: str) -> Place:
         """Something in this directory."""

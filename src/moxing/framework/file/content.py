@@ -151,12 +151,24 @@ def append_remote(src_url: Url, dst_url: Url) -> None:
       ...     mox.file.read(folder + '/b')
       'ba'
     """
-    if find_place(src_url, "src_url") or find_place(dst_url, "dst_url"):
+    if find_place(dst_url, "dst_url"):
         with (
             File._open_as("src_url", src_url, "rb") as stored,
             File._open_as("dst_url", dst_url, "ab") as extended,
         ):
             copy_stream(stored, extended, stored.size())  # type: ignore[arg-type]
+        return
+    if find_place(src_url, "src_url"):
+        import tempfile
+
+        local_path(dst_url, "dst_url")
+        # All of it first: what has come when the connection is lost would stay in the file.
+        with tempfile.TemporaryFile(prefix="mox-") as whole:
+            with File._open_as("src_url", src_url, "rb") as stored:
+                copy_stream(stored, whole, stored.size())  # type: ignore[arg-type]
+            whole.seek(0)
+            with File._open_as("dst_url", dst_url, "ab") as extended:
+                copy_stream(whole, extended)  # type: ignore[arg-type]
         return
     src, dst = local_path(src_url, "src_url"), local_path(dst_url, "dst_url")
     with open_stream(src, "rb", "src_url") as source, open_stream(dst, "ab", "dst_url") as target:

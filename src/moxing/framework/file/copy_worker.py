@@ -39,7 +39,8 @@ class CopyWorker:
         # Its search path is ours: the package may have been found in a place that a new interpreter does not know.
         code = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {__name__} import main; main()"
         self._process = subprocess.Popen(
-            [sys.executable, "-c", code, json.dumps(sys.path)],
+            # Python ignores what is no text there, such as a pathlib.Path.
+            [sys.executable, "-c", code, json.dumps([entry for entry in sys.path if isinstance(entry, str)])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

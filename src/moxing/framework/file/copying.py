@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat as stat_module
 import tempfile
 from typing import NamedTuple
 
@@ -49,7 +48,7 @@ def copy_file(task: CopyTask) -> None:
     if target is None:
         known = None if task.version is None else RemoteEntry("", False, task.length, 0, task.version)
         found = source.backend.download(source.path, local_path(task.target, "dst_url"), known, task.at_once)
-    elif source.backend.is_same_as(target.backend):
+    elif source.backend.can_copy_to(source.path, target.backend, target.path):
         # The content never leaves the store.
         found = source.backend.copy(source.path, target.path)
         advance(task.length)
@@ -60,9 +59,10 @@ def copy_file(task: CopyTask) -> None:
 
 
 def _upload(path: str, target: Place, at_once: int) -> None:
+    if os.path.exists(path) and not os.path.isfile(path):
+        # Opening a pipe could wait for ever.
+        raise OSError(errno.EINVAL, "src_url is not a regular file", path)
     with open_stream(path, "rb", "src_url") as stream:
-        if not stat_module.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "src_url is not a regular file", path)
         target.backend.upload(stream.fileno(), target.path, at_once)
 
 

@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import itertools
 import os
+import stat as stat_module
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from moxing.framework.file.errors import MoxFileReadException
 from moxing.framework.file.progress import advance
-from moxing.framework.file.replacing import replace_file
+from moxing.framework.file.replacing import check_target, replace_file
 from moxing.framework.file.responses import StoreResponse
 
 if TYPE_CHECKING:
@@ -62,8 +63,28 @@ def download(
         if head is None:
             return False
         info = head
-    _download_parts(client, bucket, key, target, info, at_once, first)
+    existing = check_target(target, _ARGUMENT)
+    if existing is not None and not stat_module.S_ISREG(existing.st_mode):
+        _write_through(client, bucket, key, target, info)
+    else:
+        _download_parts(client, bucket, key, target, info, at_once, first)
     return True
+
+
+def _write_through(client: Client, bucket: str, key: str, target: str, info: ObjectInfo) -> None:
+    """To a device or a pipe: from front to back, under its own name."""
+    url = client.url(bucket, key)
+    digest = hashlib.md5(usedforsecurity=False)
+    with open(target, "wb") as stream:
+        for start in range(0, info.size, PART_SIZE):
+            found = client.get(bucket, key, start, min(start + PART_SIZE, info.size), info.etag or None)
+            if found is None:
+                raise _stale(url, "the object was removed while it was read")
+            stream.write(found[0])
+            digest.update(found[0])
+            advance(len(found[0]))
+    if info.md5 is not None and digest.hexdigest() != info.md5:
+        raise _stale(url, "the content does not have the MD5 of the object")
 
 
 def _download_parts(
@@ -214,8 +235,7 @@ def _open_part_file(target: str, url: str, info: ObjectInfo) -> Iterator[_PartFi
     path = os.path.join(directory, f"{stem}-{version}.part")
     descriptor = _open_locked(path)
     if descriptor is None:
-        path = os.path.join(directory, f"{stem}-{os.urandom(8).hex()}.part")
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        path, descriptor = _open_another(directory, stem)
         version = ""
     try:
         yield _PartFile(path, descriptor, info.size)
@@ -241,6 +261,24 @@ def _open_locked(path: str) -> int | None:
         pass
     os.close(descriptor)
     return None
+
+
+def _open_another(directory: str, stem: str) -> tuple[str, int]:
+    """A part file beside the one that somebody is at work on. It is locked, too, or it would pass for an old one."""
+    while True:
+        path = os.path.join(directory, f"{stem}-{os.urandom(8).hex()}.part")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.exists(path):
+                return path, descriptor
+        except BlockingIOError:
+            pass
+        except OSError:
+            # No locks here: then nobody removes it either.
+            return path, descriptor
+        # Somebody found it before it was locked.
+        os.close(descriptor)
 
 
 def _remove_older(directory: str, stem: str) -> None:

@@ -215,7 +215,7 @@ class File:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if kind is not None and self._remote is not None and self._stream.writable():
+        if kind is not None and self._remote is not None and not self.closed and self._stream.writable():
             self._remote.abort()
         self.close()
 

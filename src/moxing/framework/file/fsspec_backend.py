@@ -73,8 +73,9 @@ class FsspecBackend(Backend):
     def __init__(self, scheme: str) -> None:
         self._scheme = scheme
 
-    def is_same_as(self, other: Backend) -> bool:
-        return isinstance(other, FsspecBackend) and self._scheme == other._scheme
+    def locate(self, path: str) -> tuple[object, str]:
+        # A scheme may have two names, and the file system be another one for every host.
+        return self._resolve(path)
 
     def _resolve(self, path: str) -> tuple[Any, str]:
         import fsspec

@@ -99,9 +99,9 @@ def list_directory(
     """
     entries: Iterator[Any]
     if place := find_place(url, "url"):
-        from moxing.framework.file.remote_listing import read_entries, read_tree
+        from moxing.framework.file.remote_listing import has_path, read_entries, read_tree
 
-        entries = iter(read_tree(place, "url") if recursive or recurisive else read_entries(place, "url"))
+        entries = filter(has_path, (read_tree if recursive or recurisive else read_entries)(place, "url"))
     elif recursive or recurisive:
         entries = iterate_tree(_directory(url))
     else:

@@ -28,9 +28,13 @@ class ObjectStore(Backend):
     def __init__(self, scheme: str) -> None:
         self._scheme = scheme
 
-    def is_same_as(self, other: Backend) -> bool:
+    def locate(self, path: str) -> tuple[object, str]:
+        return self.client.access.endpoint, path
+
+    def can_copy_to(self, path: str, other: Backend, target: str) -> bool:
         if not isinstance(other, ObjectStore):
             return False
+        # Other keys may be for other objects of the same store.
         return self._scheme == other._scheme or self.client.access == other.client.access
 
     @cached_property
@@ -58,7 +62,8 @@ class ObjectStore(Backend):
         exists = False
         for page in self.client.list_pages(bucket, prefix, "/"):
             exists = exists or bool(page.objects or page.prefixes)
-            found += (RemoteEntry(name[len(prefix) : -1], True) for name in page.prefixes)
+            # What has no name, as the directory of `b` in `a//b`, is not in it: its path would be that of `a`.
+            found += (RemoteEntry(name[len(prefix) : -1], True) for name in page.prefixes if name != f"{prefix}/")
             for item in page.objects:
                 # The marker of the directory itself is not in it.
                 if item.key != prefix:
@@ -75,7 +80,8 @@ class ObjectStore(Backend):
             for position, letter in enumerate(relative):
                 if letter == "/" and (directory := relative[:position]) not in directories:
                     directories.add(directory)
-                    yield RemoteEntry(directory, True)
+                    if directory and not directory.endswith("/"):
+                        yield RemoteEntry(directory, True)
             if relative and not relative.endswith("/"):
                 yield RemoteEntry(relative, False, item.size, item.mtime_nsec, item.etag)
 

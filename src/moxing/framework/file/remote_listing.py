@@ -24,6 +24,16 @@ def read_entries(place: Place, argument: str) -> list[RemoteEntry]:
     return sorted(entries, key=lambda entry: (entry.relative, entry.is_directory))
 
 
+def has_path(entry: RemoteEntry) -> bool:
+    """Whether an entry of a tree can be a path: `a//b` cannot, and joined to a directory `/b` is a local path.
+
+    Example:
+      >>> has_path(RemoteEntry('a/b', False)), has_path(RemoteEntry('a//b', False)), has_path(RemoteEntry('/b', False))
+      (True, False, False)
+    """
+    return "" not in entry.relative.split("/")
+
+
 def read_tree(place: Place, argument: str) -> list[RemoteEntry]:
     """All that is below a directory, directories before what they contain, in the order of the names."""
     entries = sorted(place.backend.tree(place.path), key=lambda entry: entry.relative.split("/"))
@@ -123,7 +133,9 @@ def glob_place(place: Place, recursive: bool) -> list[str]:
 def _match(place: Place, parts: list[str], recursive: bool) -> Iterator[str]:
     position = next((n for n, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
     if position:
-        place = place.child("/".join(parts[:position]))
+        fixed = "/".join(parts[:position])
+        # A directory whose name is empty needs both of its slashes.
+        place = place.child(f"{fixed}/" if position < len(parts) and not parts[position - 1] else fixed)
     rest = parts[position + 1 :]
     if position == len(parts):
         if place.backend.stat(place.path) is not None:
@@ -146,9 +158,10 @@ def _match(place: Place, parts: list[str], recursive: bool) -> Iterator[str]:
 
 def _match_any_depth(place: Place, rest: list[str]) -> Iterator[str]:
     """`**`: the directory itself and all below it."""
-    tree = [entry for entry in place.backend.tree(place.path) if not _is_hidden(entry.relative)]
+    tree = [entry for entry in place.backend.tree(place.path) if has_path(entry) and not _is_hidden(entry.relative)]
     if not rest:
-        yield place.url + "/"
+        if tree or place.backend.is_directory(place.path):
+            yield place.url if place.url.endswith("/") else f"{place.url}/"
         yield from (place.child(entry.relative).url for entry in tree)
         return
     yield from _match(place, rest, True)

@@ -91,6 +91,9 @@ def copy_tree(src_url: Url, dst_url: Url, names: list[str] | None, options: Copy
         copy_one(src, dst, options.threads)
         return
     entries = _local_entries(local_path(src, "src_url"), names) if source is None else _remote_entries(source, names)
+    if names is not None:
+        # A file may be named twice, also by its directory: two downloads to one name would get in each other's way.
+        entries = iter({(entry.relative, entry.is_directory): entry for entry in entries}.values())
     if target is None:
         tasks = _plan_download(src, local_path(dst, "dst_url"), entries)
     else:
@@ -103,6 +106,8 @@ def _local_entries(path: str, names: list[str] | None) -> Iterator[RemoteEntry]:
 
     found: Iterable[TreeEntry] = iterate_tree(path) if names is None else select_entries(path, names)
     for entry in found:
+        if entry.relative == os.curdir:
+            continue
         own = os.path.join(path, entry.relative)
         if entry.is_loop:
             raise OSError(errno.ELOOP, "src_url contains a link to a directory above it", own)

@@ -48,11 +48,20 @@ class LocalCopy(io.FileIO):
 
     def write(self, data: Any) -> int:
         self._changed = True
-        return super().write(data)
+        try:
+            return super().write(data)
+        except BaseException:
+            # The disk may be full: what would come of it is not what was written.
+            self.abort()
+            raise
 
     def truncate(self, size: int | None = None) -> int:
         self._changed = True
-        return super().truncate(size)
+        try:
+            return super().truncate(size)
+        except BaseException:
+            self.abort()
+            raise
 
     def length(self) -> int:
         """The size with all that was written so far."""

@@ -38,16 +38,13 @@ def replace_file(
       ['a']
     """
     target = os.path.realpath(path)
-    existing = _stat_or_none(target)
+    existing = check_target(path, argument)
     if existing is not None and not stat_module.S_ISREG(existing.st_mode):
-        # A device or a pipe: renaming over /dev/null would destroy it. A directory is refused by open().
         with open(target, "wb") as stream:
             fill(stream)
         return
     if existing is not None:
         permissions = stat_module.S_IMODE(existing.st_mode)
-        if not os.access(target, os.W_OK):
-            raise PermissionError(13, f"{argument}: the file is read-only", path)
     directory = os.path.dirname(target)
     if not os.path.isdir(directory):
         raise not_exists(argument, path, f"the directory {directory!r} does not exist, mox.file.make_dirs creates it")
@@ -69,8 +66,20 @@ def replace_file(
         raise
 
 
-def _stat_or_none(path: str) -> os.stat_result | None:
+def check_target(path: str, argument: str) -> os.stat_result | None:
+    """What is at a path that is to be written, None for nothing; a file that is read-only is an error.
+
+    What is there and no regular file, a device or a pipe, has to be written to: renaming over /dev/null would destroy
+    it. A directory is refused by open().
+
+    Example:
+      >>> check_target('/dev/null', 'url').st_size
+      0
+    """
     try:
-        return os.stat(path)
+        existing = os.stat(path)
     except FileNotFoundError:
         return None
+    if stat_module.S_ISREG(existing.st_mode) and not os.access(path, os.W_OK):
+        raise PermissionError(13, f"{argument}: the file is read-only", path)
+    return existing

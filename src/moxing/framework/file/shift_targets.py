@@ -14,7 +14,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from moxing.framework.file import file_object, listing, operations, transfer
+from moxing.framework.file.backends import find_place
 from moxing.framework.file.entries import FileStatistics
+from moxing.framework.file.errors import not_a_directory, not_exists
 
 
 class Route(NamedTuple):
@@ -60,7 +62,9 @@ def _mkdir(path: str, mode: int = 0o777) -> None:
 
 
 def _rmdir(path: str) -> None:
-    if listing.list_directory(path):
+    place = find_place(path, "path")
+    # A tree has what is in no list, too: keys with an empty part.
+    if listing.list_directory(path) or (place is not None and any(True for _ in place.backend.tree(place.path))):
         raise OSError(errno.ENOTEMPTY, "path: the directory is not empty", path)
     operations.remove(path, recursive=True)
 
@@ -132,14 +136,26 @@ def _move(src: str, dst: str) -> str:
     return target
 
 
+def _check_directory(path: str, argument: str) -> None:
+    if not operations.is_directory(path):
+        if operations.exists(path):
+            raise not_a_directory(argument, path, "give the path of a directory")
+        raise not_exists(argument, path, "no such directory")
+
+
 def _copytree(src: str, dst: str, *, dirs_exist_ok: bool = False) -> str:
+    _check_directory(src, "src")
+    if not dirs_exist_ok and operations.exists(dst):
+        raise FileExistsError(errno.EEXIST, "dst: it exists already, see dirs_exist_ok", dst)
     transfer.copy_parallel(src, dst)
     return dst
 
 
 def _rmtree(path: str, ignore_errors: bool = False) -> None:
     try:
-        operations.remove(path, recursive=True)
+        _check_directory(path, "path")
+        # With a slash it is the directory alone, where a key is a file, too.
+        operations.remove(f"{os.fsdecode(path).rstrip('/')}/", recursive=True)
     except OSError:
         if not ignore_errors:
             raise

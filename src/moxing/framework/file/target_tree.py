@@ -40,7 +40,7 @@ class TargetTree:
 
     def add_file(self, relative: str) -> str:
         """Takes up a file and returns its path."""
-        target = os.path.join(self.dst, relative)
+        target = self._join(relative)
         self._add_parents(target)
         if os.path.isdir(target) or target in self.directories:
             raise MoxFileNameDuplicateException(errno.EEXIST, "dst_url: a directory has the name of a file", target)
@@ -51,7 +51,7 @@ class TargetTree:
 
     def add_directory(self, relative: str) -> None:
         """Takes up a directory."""
-        target = os.path.join(self.dst, relative)
+        target = self._join(relative)
         self._add_parents(target)
         self._add_child_directory(target)
 
@@ -59,6 +59,11 @@ class TargetTree:
         """Creates all directories that are missing."""
         for directory in self.directories:
             os.makedirs(directory, exist_ok=True)
+
+    def _join(self, relative: str) -> str:
+        if os.path.isabs(relative) or os.pardir in relative.split(os.sep):
+            raise ValueError(f"dst_url={self.dst!r}: the path {relative!r} leads out of it; nothing was copied.")
+        return os.path.join(self.dst, relative)
 
     def _add_parents(self, target: str) -> None:
         missing = []
