@@ -1,11 +1,14 @@
 """The client below `mox.file`: signatures, regions, listings of older stores, errors."""
 
+import os
+import socket
 import threading
 import time
 from xml.etree import ElementTree
 
 import fault_proxy
 import pytest
+from urllib3.util import connection
 
 import moxing as mox
 from moxing.framework.file import s3_http
@@ -172,6 +175,54 @@ def test_a_body_that_is_slow_but_complete(proxy, s3_folder):
     mox.file.set_auth(client_timeout=0.35)
     proxy.fail("slow", 1)
     assert mox.file.read(f"{s3_folder}/a") == "abcd"
+
+
+@pytest.fixture
+def narrow(proxy, monkeypatch):
+    """A line on which little lies between the two ends, so that a body is sent as slowly as it is taken."""
+    original = connection.create_connection
+
+    def connect(*args, **options):
+        made = original(*args, **options)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 15)
+        return made
+
+    monkeypatch.setattr(connection, "create_connection", connect)
+    return proxy
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_body_that_takes_longer_than_the_time_limit(narrow, s3_folder, is_new):
+    """The limit is for an answer or for a piece of the body, not for all of it."""
+    body = os.urandom(2 << 20)
+    mox.file.set_auth(retry=0, client_timeout=1)
+    narrow.limit_uploads(1_000_000)
+    if not is_new:
+        mox.file.write(f"{s3_folder}/a", "x")
+    narrow.fail("slow_upload", 1, lambda method, target: method == "PUT")
+    mox.file.write(f"{s3_folder}/a", body, binary=True)
+    assert narrow.unused == 0
+    mox.file.set_auth(client_timeout=20)
+    assert mox.file.read(f"{s3_folder}/a", binary=True) == body
+
+
+def test_a_body_has_as_much_time_as_an_answer(narrow, s3_folder, monkeypatch):
+    """More than the time of a connect, for which another limit stands."""
+    monkeypatch.setattr(s3_http, "_LONGEST_CONNECT", 0.2)
+    mox.file.set_auth(retry=0)
+    narrow.limit_uploads(100_000)
+    narrow.fail("slow_upload", 1)
+    mox.file.write(f"{s3_folder}/a", os.urandom(200_000), binary=True)
+
+
+def test_an_upload_of_which_nothing_is_taken(narrow, s3_folder):
+    mox.file.set_auth(retry=0, client_timeout=0.3)
+    narrow.limit_uploads(10)
+    narrow.fail("slow_upload", 1)
+    started = time.monotonic()
+    with pytest.raises(mox.file.MoxFileRespException, match="PUT"):
+        mox.file.write(f"{s3_folder}/a", os.urandom(2 << 20), binary=True)
+    assert time.monotonic() - started < 10
 
 
 def test_an_object_that_is_replaced_between_two_attempts(proxy, s3_folder, monkeypatch):

@@ -8,7 +8,7 @@ import threading
 import time
 import zlib
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,9 +23,12 @@ Body = bytes | bytearray | memoryview
 
 CRC_HEADER = "x-amz-checksum-crc32"
 _LONGEST_WAIT = 20.0
+_LONGEST_CONNECT = 10.0
 #: Slower than this for longer than the time limit, and a connection counts as hanging.
 _SLOWEST_RATE = 1024
 _CHUNK = 1 << 18
+#: A body is sent in pieces of this size, each within the time limit: at 60 seconds that is the slowest rate.
+_PIECE = 1 << 16
 #: Progress after which earlier failures of a transfer are forgiven.
 _FORGIVEN_AFTER = 1 << 20
 
@@ -80,10 +83,11 @@ class Requester:
         self._pools = urllib3.PoolManager(
             num_pools=32,
             maxsize=64 if access.keep_alive else 1,
-            timeout=urllib3.Timeout(connect=min(10.0, access.timeout), read=access.timeout),
+            timeout=urllib3.Timeout(connect=min(_LONGEST_CONNECT, access.timeout), read=access.timeout),
             retries=False,
             **options,
         )
+        self._pools.pool_classes_by_scheme = _patient_pools(access.timeout)
 
     def url(self, bucket: str, key: str) -> str:
         """A name for error messages."""
@@ -152,11 +156,14 @@ class Requester:
         self._signer(request.bucket).sign(
             request.method, path, request.query, headers, self._checksum(request, headers)
         )
+        has_body = len(request.body) > 0 or request.method in ("PUT", "POST")
+        if has_body:
+            headers["content-length"] = str(len(request.body))
         pool = self._pools.connection_from_host(host, endpoint.port, endpoint.scheme)
         return pool.urlopen(
             request.method,
             f"{path}?{request.query}" if request.query else path,
-            body=request.body if len(request.body) or request.method in ("PUT", "POST") else None,  # type: ignore[arg-type]
+            body=_in_pieces(request.body) if has_body else None,  # type: ignore[arg-type]
             headers=headers,
             retries=False,
             redirect=False,
@@ -234,6 +241,31 @@ class Requester:
 
     def _signer(self, bucket: str) -> Signer:
         return self._signers[self._regions.get(bucket, self.access.region)]
+
+
+def _in_pieces(body: Body) -> Iterable[Body]:
+    view = memoryview(body)
+    return (view[start : start + _PIECE] for start in range(0, len(view), _PIECE))
+
+
+def _patient_pools(seconds: float) -> dict[str, Any]:
+    """Connections that give each piece of a body so much time; those of urllib3 give it the time of a connect."""
+
+    class Connection(urllib3.connection.HTTPConnection):
+        def endheaders(self, *args: Any, **options: Any) -> None:
+            super().endheaders(*args, **options)
+            self.sock.settimeout(seconds)
+
+    class SecureConnection(Connection, urllib3.connection.HTTPSConnection):
+        pass
+
+    class Pool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    class SecurePool(urllib3.HTTPSConnectionPool):
+        ConnectionCls = SecureConnection
+
+    return {"http": Pool, "https": SecurePool}
 
 
 #: What a broken connection raises, in the words of urllib3 and of the socket.
