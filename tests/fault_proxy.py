@@ -16,6 +16,7 @@ ERROR = "<Error><Code>{}</Code><Message>asked for by a test</Message><RequestId>
 REGION = "eu-elsewhere-1"
 ANSWERS = {"500": (500, "InternalError"), "503": (503, "SlowDown"), "429": (429, "Throttling")}
 #: Beside these there is "slow_upload": 20 kB a second on the way there, or as `limit_uploads` says.
+#: And there is "other_range": the store gives as many bytes as it was asked for, from the beginning of the object.
 #: Faults that happen on the way back: the store has done what it was asked to.
 ON_THE_WAY_BACK = ("reset_body", "truncate", "slow", "damage")
 FAULTS = (*ANSWERS, "reset", "reset_upload", "silent", "damage_upload", *ON_THE_WAY_BACK)
@@ -165,6 +166,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _forward(self, body: bytes, fault: str) -> None:
         self._upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
+            if fault == "other_range" and name.lower() == "range":
+                first, last = map(int, value.removeprefix("bytes=").split("-"))
+                value = f"bytes=0-{last - first}"
             self._upstream.putheader(name, value)
         self._upstream.endheaders(body or None)
         response = self._upstream.getresponse()

@@ -225,6 +225,20 @@ def test_an_upload_of_which_nothing_is_taken(narrow, s3_folder):
     assert time.monotonic() - started < 10
 
 
+def test_an_answer_with_another_part_of_the_object(proxy, s3_folder):
+    content = os.urandom(200_000)
+    mox.file.write(f"{s3_folder}/a", content, binary=True)
+    with mox.file.File(f"{s3_folder}/a", "rb") as f:
+        f.seek(100_000)
+        proxy.fail("other_range", 1)
+        assert f.read(1000) == content[100_000:101_000]
+        assert proxy.unused == 0
+        proxy.fail("other_range", float("inf"))
+        f.seek(180_000)
+        with pytest.raises(mox.file.MoxFileReadException, match="another part"):
+            f.read(1000)
+
+
 def test_an_object_that_is_replaced_between_two_attempts(proxy, s3_folder, monkeypatch):
     url = f"{s3_folder}/a"
     mox.file.write(url, "old" * 100)

@@ -114,8 +114,11 @@ class Client(Requester):
             wait = None
             try:
                 raw = self.open(request)
-                if raw.status in (200, 206):
-                    headers = lower(raw.headers)
+                headers = lower(raw.headers)
+                if raw.status == 206 and _range_start(headers) != start + len(content):
+                    raw.close()
+                    response = StoreResponse(0, "InvalidAnswer", "the answer has another part of the object")
+                elif raw.status in (200, 206):
                     info = _range_info(headers, raw.status)
                     etag = info.etag or etag
                     if raw.status == 200 and request.headers:
@@ -130,7 +133,7 @@ class Client(Requester):
                     content.clear()
                     response = StoreResponse(0, "Damaged", "the content has not the size or MD5 of the object")
                 else:
-                    answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
+                    answer = Answer(raw.status, headers, self.read_body(raw))
                     if answer.status == 404:
                         return None
                     if answer.status == 416 and not len(content):
@@ -278,6 +281,12 @@ def _info(headers: dict[str, str], size: int) -> ObjectInfo:
 def _range_info(headers: dict[str, str], status: int) -> ObjectInfo:
     total = headers.get("content-range", "").rpartition("/")[2]
     return _info(headers, int(total) if status == 206 and total.isdigit() else int(headers.get("content-length", -1)))
+
+
+def _range_start(headers: dict[str, str]) -> int | None:
+    """The first byte that a part of an object has, None where the answer does not say it."""
+    first = headers.get("content-range", "").removeprefix("bytes ").partition("-")[0]
+    return int(first) if first.isdecimal() else None
 
 
 def _unsatisfied(headers: dict[str, str], info: ObjectInfo | None) -> ObjectInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import threading
 import time
@@ -65,7 +66,7 @@ class Answer:
 
 
 class Requester:
-    """Sends requests to one store. Threads share it; a child of a fork has to make its own."""
+    """Sends requests to one store. Threads share it, and a child of a fork may go on with it."""
 
     def __init__(self, access: Access, scheme: str) -> None:
         self.access = access
@@ -73,6 +74,10 @@ class Requester:
         self._lock = threading.Lock()
         self._signers = {access.region: Signer(access.credentials, access.region)}
         self._regions: dict[str, str] = {}
+        self._pools, self._owner = self._make_pools(), os.getpid()
+
+    def _make_pools(self) -> urllib3.PoolManager:
+        access = self.access
         options: dict[str, Any] = {}
         if access.endpoint.secure:
             options["cert_reqs"] = "CERT_REQUIRED" if access.verify else "CERT_NONE"
@@ -80,14 +85,15 @@ class Requester:
                 # The user has said that it is meant.
                 urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         # More connections than threads of a copy: what does not fit is closed after its request.
-        self._pools = urllib3.PoolManager(
+        pools = urllib3.PoolManager(
             num_pools=32,
             maxsize=64 if access.keep_alive else 1,
             timeout=urllib3.Timeout(connect=min(_LONGEST_CONNECT, access.timeout), read=access.timeout),
             retries=False,
             **options,
         )
-        self._pools.pool_classes_by_scheme = _patient_pools(access.timeout)
+        pools.pool_classes_by_scheme = _patient_pools(access.timeout)
+        return pools
 
     def url(self, bucket: str, key: str) -> str:
         """A name for error messages."""
@@ -143,6 +149,10 @@ class Requester:
 
     def open(self, request: Request) -> urllib3.BaseHTTPResponse:
         """Sends a request once and returns the answer with its content still to be read."""
+        if self._owner != os.getpid():
+            # Two processes on one socket would read each other's answers; and the lock may be held by a thread that
+            # is not here.
+            self._lock, self._pools, self._owner = threading.Lock(), self._make_pools(), os.getpid()
         access = self.access
         endpoint = access.endpoint
         host, path = self._host(request.bucket), "/" + quote_key(request.key)
