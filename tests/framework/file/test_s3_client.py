@@ -4,6 +4,7 @@ import os
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import fault_proxy
@@ -69,6 +70,16 @@ def test_another_region(proxy, s3_folder):
     assert f"/{fault_proxy.REGION}/" in proxy.headers[1]["authorization"]
     assert mox.file.exists(f"{s3_folder}/a")
     assert f"/{fault_proxy.REGION}/" in proxy.headers[2]["authorization"]
+
+
+def test_many_first_requests_to_another_region(proxy, s3_folder):
+    mox.file.write(f"{s3_folder}/a", "x")
+    proxy.fail("region", float("inf"))
+    for ask, expected in ((mox.file.read, "x"), (mox.file.get_size, 1)):
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(ask, [f"{s3_folder}/a"] * 8)) == [expected] * 8
+        # Other settings: the next client knows nothing of the region.
+        mox.file.set_auth(client_timeout=19)
 
 
 def test_listings_of_older_stores():

@@ -111,9 +111,9 @@ class Client(Requester):
         while True:
             attempt += 1
             request = Request("GET", bucket, key, headers=_range(start + len(content), end, etag))
-            wait = None
+            wait, region = None, self.region(bucket)
             try:
-                raw = self.open(request)
+                raw = self.open(request, region)
                 headers = lower(raw.headers)
                 if raw.status == 206 and _range_start(headers) != start + len(content):
                     raw.close()
@@ -147,7 +147,7 @@ class Client(Requester):
                         content.clear()
                         etag = None
                         response = StoreResponse(0, "Replaced", "the object is replaced again and again")
-                    if self.change_region(bucket, answer):
+                    if self.change_region(bucket, region, answer):
                         continue
                     wait = answer.headers.get("retry-after")
             except MoxFileReadException:

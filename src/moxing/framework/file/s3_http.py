@@ -130,8 +130,9 @@ class Requester:
         attempt = 0
         while True:
             attempt += 1
+            region = self.region(bucket)
             try:
-                raw = self.open(request)
+                raw = self.open(request, region)
                 answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
             except TRANSPORT_ERRORS as error:
                 response, wait = transport_failure(error), None
@@ -142,20 +143,20 @@ class Requester:
                     response = StoreResponse(0, "InvalidAnswer", "the answer was cut off or damaged")
                 else:
                     response = parse_error(answer.status, answer.headers, bytes(answer.body))
-                    if self.change_region(bucket, answer):
+                    if self.change_region(bucket, region, answer):
                         continue
                 wait = answer.headers.get("retry-after")
             self.pause_or_fail(response, request, attempt, wait)
 
-    def open(self, request: Request) -> urllib3.BaseHTTPResponse:
-        """Sends a request once and returns the answer with its content still to be read."""
+    def open(self, request: Request, region: str) -> urllib3.BaseHTTPResponse:
+        """Sends a request once, signed for a region, and returns the answer with its content still to be read."""
         if self._owner != os.getpid():
             # Two processes on one socket would read each other's answers; and the lock may be held by a thread that
             # is not here.
             self._lock, self._pools, self._owner = threading.Lock(), self._make_pools(), os.getpid()
         access = self.access
         endpoint = access.endpoint
-        host, path = self._host(request.bucket), "/" + quote_key(request.key)
+        host, path = self._host(region), "/" + quote_key(request.key)
         if request.bucket and uses_path_style(host, request.bucket, endpoint.secure, access.path_style):
             path = f"/{request.bucket}{path}" if request.key else f"/{request.bucket}"
         elif request.bucket:
@@ -163,9 +164,7 @@ class Requester:
         headers = {"host": endpoint.host_header(host), **dict(request.headers)}
         if not access.keep_alive:
             headers["connection"] = "close"
-        self._signer(request.bucket).sign(
-            request.method, path, request.query, headers, self._checksum(request, headers)
-        )
+        self._signers[region].sign(request.method, path, request.query, headers, self._checksum(request, headers))
         has_body = len(request.body) > 0 or request.method in ("PUT", "POST")
         if has_body:
             headers["content-length"] = str(len(request.body))
@@ -232,25 +231,24 @@ class Requester:
             seconds = max(seconds, min(float(wait), _LONGEST_WAIT))
         time.sleep(seconds)
 
-    def change_region(self, bucket: str, answer: Answer) -> bool:
-        """Whether the store named another region for the bucket, which is then signed for."""
+    def region(self, bucket: str) -> str:
+        """The region that requests about a bucket are signed for."""
+        return self._regions.get(bucket, self.access.region)
+
+    def change_region(self, bucket: str, signed: str, answer: Answer) -> bool:
+        """Whether the store named another region than the one that the request was signed for; the next one has it."""
         region = answer.headers.get("x-amz-bucket-region")
-        if answer.status not in (301, 307, 400) or not region or self._regions.get(bucket) == region:
-            return False
-        if region == self.access.region:
+        if answer.status not in (301, 307, 400) or not region or region in (signed, self.access.region):
             return False
         with self._lock:
             self._signers.setdefault(region, Signer(self.access.credentials, region))
             self._regions[bucket] = region
         return True
 
-    def _host(self, bucket: str) -> str:
-        host, region = self.access.endpoint.host, self._regions.get(bucket)
+    def _host(self, region: str) -> str:
+        host = self.access.endpoint.host
         # The endpoints of a cloud have the region in their names.
-        return host.replace(known, region) if region and (known := guess_region(host)) else host
-
-    def _signer(self, bucket: str) -> Signer:
-        return self._signers[self._regions.get(bucket, self.access.region)]
+        return host.replace(known, region) if region != self.access.region and (known := guess_region(host)) else host
 
 
 def _in_pieces(body: Body) -> Iterable[Body]:
