@@ -6,6 +6,7 @@ import pty
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import wait
 from pathlib import Path
 
 import fault_proxy
@@ -14,6 +15,8 @@ import pytest
 import moxing as mox
 from moxing.framework.file import downloads, file_io, running, s3_client
 from moxing.framework.file.auth import get_client
+from moxing.framework.file.s3_multipart import MultipartUpload, combined_etag
+from moxing.framework.file.s3_xml import Part
 
 MB = 1 << 20
 LARGE = b"".join(os.urandom(4096) * 256 for _ in range(21)) + b"end"
@@ -165,6 +168,60 @@ def test_faults_during_an_upload_in_parts(proxy, s3_folder, tmp_path, fault, ste
     assert proxy.unused == 0
     mox.file.set_auth(client_timeout=20)
     assert mox.file.read(f"{s3_folder}/x", binary=True) == LARGE
+
+
+def completes(method, target):
+    return method == "POST" and "uploadId=" in target
+
+
+@pytest.mark.parametrize("fault", ["", "reset", "not_found"])
+def test_an_upload_that_is_gone_is_not_taken_for_done(proxy, large, fault):
+    """Not even if an object with as many parts is there: it is the old one."""
+    client, key = get_client("s3"), large.removeprefix("s3://tests/")
+    upload = MultipartUpload(client, "tests", key)
+    for _ in range(3):
+        upload.write_part_from(lambda: b"new")
+    wait(upload._parts)
+    assert client.head("tests", key).etag.endswith('-3"')
+    client.send("DELETE", "tests", key, query={"uploadId": upload._id})
+    proxy.fail(fault, 1, completes)
+    with pytest.raises(mox.file.MoxFileRespException, match="the parts were not put together") as caught:
+        upload.complete()
+    assert caught.value.resp.status == 404
+    assert caught.value.resp.code == ("NotFound" if fault == "not_found" else "NoSuchUpload")
+    proxy.fail("", 0)
+    assert mox.file.read(large, binary=True) == LARGE
+
+
+def test_what_the_etag_of_parts_is(s3_folder):
+    """It tells after a lost answer whether the object is there."""
+    client, key = get_client("s3"), f"{s3_folder}/a".removeprefix("s3://tests/")
+    upload = MultipartUpload(client, "tests", key)
+    upload.send_all([lambda: bytes(5 * MB), lambda: b"end"])
+    assert client.head("tests", key).etag == f'"{combined_etag([part.result() for part in upload._parts])}"'
+    assert combined_etag([Part('"opaque"')]) is None
+
+
+def test_an_answer_that_only_begins_well(proxy, s3_folder):
+    """A store may answer 200 at once and tell of a failure in the body."""
+    error = fault_proxy.ERROR.format("InternalError").encode()
+    broken = []
+
+    def fail(target, body):
+        if "uploadId=" not in target or "partNumber=" in target or len(broken) == times:
+            return body
+        broken.append(target)
+        return error
+
+    proxy.rewrite, times = fail, 1
+    mox.file.write(f"{s3_folder}/a", LARGE, binary=True)
+    assert len(broken) == 1
+    assert mox.file.read(f"{s3_folder}/a", binary=True) == LARGE
+    times = 100
+    mox.file.set_auth(retry=0)
+    with pytest.raises(mox.file.MoxFileRespException) as caught:
+        mox.file.write(f"{s3_folder}/b", LARGE, binary=True)
+    assert (caught.value.resp.status, caught.value.resp.code) == (200, "InternalError")
 
 
 @pytest.mark.parametrize("fault", [fault for fault in fault_proxy.FAULTS if fault != "damage"])

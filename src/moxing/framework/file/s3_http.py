@@ -19,6 +19,7 @@ from moxing.framework.file.access import Access
 from moxing.framework.file.endpoints import guess_region, uses_path_style
 from moxing.framework.file.responses import BAD_CERTIFICATE, StoreResponse, failure, parse_error
 from moxing.framework.file.s3_signing import EMPTY_HASH, UNSIGNED, Signer, quote_key, quote_query
+from moxing.framework.file.s3_xml import find_text
 
 Body = bytes | bytearray | memoryview
 
@@ -58,11 +59,15 @@ class Request:
 
 @dataclass
 class Answer:
-    """The answer to a request: status, headers with names in lower case, content."""
+    """The answer to a request: status, headers with names in lower case, content.
+
+    `attempt` says how often it was sent: if more than once, the store may have done before what it was asked to.
+    """
 
     status: int
     headers: dict[str, str]
     body: bytes | bytearray
+    attempt: int = 1
 
 
 class Requester:
@@ -133,15 +138,16 @@ class Requester:
             region = self.region(bucket)
             try:
                 raw = self.open(request, region)
-                answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
+                answer = Answer(raw.status, lower(raw.headers), self.read_body(raw), attempt)
             except TRANSPORT_ERRORS as error:
                 response, wait = transport_failure(error), None
             else:
                 if answer.status in accept or (answer.status < 300 and (check is None or check(answer))):
                     return answer
-                if answer.status < 300:
+                if answer.status < 300 and not find_text(bytes(answer.body), "Code"):
                     response = StoreResponse(0, "InvalidAnswer", "the answer was cut off or damaged")
                 else:
+                    # A store may answer 200 at once and tell of a failure in the body.
                     response = parse_error(answer.status, answer.headers, bytes(answer.body))
                     if self.change_region(bucket, region, answer):
                         continue

@@ -141,10 +141,10 @@ def find_text(body: bytes, name: str) -> str | None:
       >>> find_text(b'<R><UploadId>7</UploadId></R>', 'UploadId')
       '7'
     """
-    if not body.strip():
+    if not (text := body.strip()):
         return None
     try:
-        root = ElementTree.fromstring(body)
+        root = ElementTree.fromstring(text)
     except ElementTree.ParseError:
         return None
     return next((item.text or "" for item in root.iter() if _tag(item) == name), None)
