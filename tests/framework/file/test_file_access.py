@@ -117,6 +117,25 @@ def test_where_the_endpoint_comes_from():
     assert parse_server("[::1]:9000", None, False, explicit=False).host_header("::1") == "[::1]:9000"
 
 
+@pytest.mark.parametrize("rest", ["", "/bucket", ":port", "?a", "/", ":9000/b?c", "]", "℀"])
+@pytest.mark.parametrize("key", ["very-secret", "very/secret", "very#secret", "very?secret"])
+def test_an_address_with_keys_in_it_is_not_shown(own_settings, rest, key):
+    for server in (f"https://AKIA:{key}@store.example.com{rest}", f"AKIA:{key}@store.example.com{rest}"):
+        for ask in (
+            lambda server=server: mox.file.set_auth(server=server),
+            lambda server=server: find_access("s3", Settings(), {"S3_ENDPOINT": server}),
+        ):
+            with pytest.raises(ValueError, match="without user name and password") as caught:
+                ask()
+            assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("server", ["", "http://host:port", "http://[x", "ftp://host", "host/path"])
+def test_an_address_that_is_none(own_settings, server):
+    with pytest.raises(ValueError, match="server="):
+        mox.file.set_auth(server=server)
+
+
 def test_virtual_hosts_where_the_cloud_wants_them():
     huawei = "obs.cn-north-4.myhuaweicloud.com"
     assert not uses_path_style(huawei, "data", True, None)
