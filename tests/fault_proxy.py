@@ -16,7 +16,7 @@ ERROR = "<Error><Code>{}</Code><Message>asked for by a test</Message><RequestId>
 REGION = "eu-elsewhere-1"
 ANSWERS = {"500": (500, "InternalError"), "503": (503, "SlowDown"), "429": (429, "Throttling")}
 #: Beside these there is "slow_upload": 20 kB a second on the way there, or as `limit_uploads` says.
-#: And "not_found": the page of a web server that knows nothing of S3.
+#: And "no_bucket", and "not_found": the page of a web server that knows nothing of S3.
 #: And there is "other_range": the store gives as many bytes as it was asked for, from the beginning of the object.
 #: Faults that happen on the way back: the store has done what it was asked to.
 ON_THE_WAY_BACK = ("reset_body", "truncate", "slow", "damage")
@@ -148,6 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(400, {"x-amz-bucket-region": REGION}, content, "")
         elif fault == "not_found":
             self._answer(404, {}, b"<html>not found</html>", "")
+        elif fault == "no_bucket":
+            self._answer(404, {}, ERROR.format("NoSuchBucket").encode(), "")
         elif fault in ANSWERS:
             status, code = ANSWERS[fault]
             self._answer(status, {"x-amz-request-id": "R-1"}, ERROR.format(code).encode(), "")

@@ -234,6 +234,20 @@ def test_a_store_that_nobody_answers_for(own_settings):
     assert caught.value.resp.status == 0
 
 
+@pytest.mark.parametrize("operation", ["copy", "copy_parallel", "rename"])
+def test_a_copy_inside_the_store_into_a_bucket_that_is_not_there(proxy, s3_folder, operation):
+    """It is not the source that is missing. (The store of the tests has no words for it.)"""
+    mox.file.write(f"{s3_folder}/d/a", "x")
+    names = ("d", "d") if operation == "copy_parallel" else ("d/a", "a")
+    proxy.fail("no_bucket", 1, lambda method, target: method == "PUT")
+    with pytest.raises(mox.file.MoxFileNotExistsException, match="NoSuchBucket") as caught:
+        getattr(mox.file, operation)(f"{s3_folder}/{names[0]}", f"s3://no-such-bucket-here/{names[1]}")
+    assert caught.value.filename.startswith("s3://no-such-bucket-here/")
+    assert mox.file.read(f"{s3_folder}/d/a") == "x"
+    with pytest.raises(mox.file.MoxFileNotExistsException, match="src_url"):
+        getattr(mox.file, operation)(f"{s3_folder}/none", f"{s3_folder}/copy")
+
+
 def test_a_child_of_a_fork_makes_connections_of_its_own(s3_folder):
     mox.file.write(f"{s3_folder}/a", "x" * 1000)
     client = get_client("s3")

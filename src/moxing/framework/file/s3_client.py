@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from moxing.framework.file.access import Access
 from moxing.framework.file.errors import MoxFileReadException, MoxFileRespException
-from moxing.framework.file.responses import StoreResponse, parse_error
+from moxing.framework.file.responses import StoreResponse, failure, parse_error
 from moxing.framework.file.s3_http import (
     _FORGIVEN_AFTER,
     TRANSPORT_ERRORS,
@@ -230,7 +230,13 @@ class Client(Requester):
         headers = {"x-amz-copy-source": copy_source(*source)}
         # A store may answer 200 at once and tell of a failure in the body.
         answer = self.send("PUT", bucket, key, headers=headers, accept=(404,), check=has_element("ETag"))
-        return answer.status != 404
+        if answer.status != 404:
+            return True
+        response = parse_error(answer.status, answer.headers, bytes(answer.body))
+        if response.code == "NoSuchKey":
+            return False
+        # It is the bucket of the copy that is not there.
+        raise failure(response, "PUT", self.url(bucket, key), self.access.credentials.source, answer.attempt)
 
 
 def _is_intact(content: Sink, info: ObjectInfo, start: int, end: int | None) -> bool:
