@@ -114,6 +114,29 @@ def test_paging_without_tokens(proxy, s3_folder):
         list(pages)
 
 
+@pytest.mark.parametrize("body", [b"<html/>", b"<br>", b"ok", fault_proxy.ERROR.format("SlowDown").encode()])
+def test_removals_of_which_the_store_tells_nothing(proxy, s3_folder, body):
+    for name in ("a", "b"):
+        mox.file.write(f"{s3_folder}/{name}", "x")
+    answers = []
+
+    def rewrite(target, content):
+        if "delete=" in target:
+            answers.append(target)
+            return body if len(answers) <= wrong else content
+        return content
+
+    proxy.rewrite, wrong = rewrite, 100
+    with pytest.raises(mox.file.MoxFileRespException, match="after 5 attempts") as caught:
+        mox.file.remove(s3_folder, recursive=True)
+    assert caught.value.resp.code in ("InvalidAnswer", "SlowDown")
+    mox.file.write(f"{s3_folder}/a", "x")
+    answers, wrong = [], 1
+    mox.file.remove(s3_folder, recursive=True)
+    assert len(answers) == 2
+    assert not mox.file.exists(s3_folder)
+
+
 def test_errors_become_exceptions():
     body = b"<Error><Code>SlowDown</Code><Message>less</Message><RequestId>7</RequestId></Error>"
     assert parse_error(503, {}, body) == StoreResponse(503, "SlowDown", "less", "7")

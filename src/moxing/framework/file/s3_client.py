@@ -212,9 +212,11 @@ class Client(Requester):
         for position in range(0, len(plain), _DELETE_AT_ONCE):
             body = make_delete_body(plain[position : position + _DELETE_AT_ONCE])
             headers = {"content-md5": content_md5(body)}
-            answer = self.send("POST", bucket, query={"delete": ""}, headers=headers, body=body)
+            answer = self.send(
+                "POST", bucket, query={"delete": ""}, headers=headers, body=body, check=_is_list_of_deleted
+            )
             # What the answer lists as failed is tried alone, with the repetitions and errors of a single request.
-            for key in parse_delete_errors(bytes(answer.body)):
+            for key in parse_delete_errors(bytes(answer.body)) or ():
                 self.delete(bucket, key)
 
     def copy(self, source: tuple[str, str], bucket: str, key: str) -> bool:
@@ -246,6 +248,10 @@ def _is_intact(content: Sink, info: ObjectInfo, start: int, end: int | None) -> 
     if start or len(content) != info.size or info.md5 is None or not isinstance(content, bytearray):
         return True
     return hashlib.md5(content, usedforsecurity=False).hexdigest() == info.md5
+
+
+def _is_list_of_deleted(answer: Answer) -> bool:
+    return parse_delete_errors(bytes(answer.body)) is not None
 
 
 def has_element(name: str) -> Callable[[Answer], bool]:
