@@ -3,8 +3,10 @@
 import contextlib
 import os
 import pty
+import signal
 import subprocess
 import sys
+import threading
 import zipfile
 from concurrent.futures import wait
 from pathlib import Path
@@ -356,6 +358,36 @@ def test_an_error_in_a_process_is_raised_here(proxy, s3_folder, tmp_path, monkey
     with pytest.raises(mox.file.MoxFileRespException) as caught:
         mox.file.copy_parallel(tmp_path, s3_folder)
     assert (caught.value.resp.status, caught.value.resp.code) == (503, "SlowDown")
+
+
+def test_an_interrupt_while_the_processes_are_waited_for(proxy, s3_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "_FILES_PER_PROCESS", 2)
+    monkeypatch.setattr(running, "_BATCH", 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    for name in ("own-1", "own-2", "theirs-1", "theirs-2"):
+        (tmp_path / name).write_text("x")
+    processes = []
+    original_start, original_join = subprocess.Popen.__init__, threading.Thread.join
+
+    def spy(self, *args, **options):
+        processes.append(self)
+        original_start(self, *args, **options)
+
+    interrupts = ["one"]
+
+    def interrupt(self, timeout=None):
+        if self.name == "mox-feed" and interrupts:
+            interrupts.clear()
+            raise KeyboardInterrupt
+        original_join(self, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", spy)
+    monkeypatch.setattr(threading.Thread, "join", interrupt)
+    proxy.fail("silent", float("inf"), lambda method, target: method == "PUT" and "theirs" in target)
+    with pytest.raises(KeyboardInterrupt):
+        mox.file.copy_parallel(tmp_path, s3_folder, file_list=sorted(os.listdir(tmp_path)), use_queue=False)
+    assert [process.returncode for process in processes] == [-signal.SIGKILL]
+    assert mox.file.list_directory(s3_folder) == ["own-1", "own-2"]
 
 
 def test_between_two_kinds_of_stores(s3_folder, tmp_path):
