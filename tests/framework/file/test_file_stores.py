@@ -15,7 +15,7 @@ import fault_proxy
 import pytest
 
 import moxing as mox
-from moxing.framework.file import downloads, file_io, running, s3_client
+from moxing.framework.file import downloads, file_io, running, s3_client, s3_multipart
 from moxing.framework.file.auth import get_client
 from moxing.framework.file.s3_multipart import MultipartUpload, combined_etag
 from moxing.framework.file.s3_xml import Part
@@ -64,6 +64,23 @@ def test_copies_in_parts_inside_the_store(large, s3_folder, monkeypatch):
     mox.file.copy(large, f"{s3_folder}/parts")
     assert mox.file.read(f"{s3_folder}/parts", binary=True) == LARGE
     assert get_client("s3").head("tests", f"{s3_folder}/parts".removeprefix("s3://tests/")).etag.endswith('-4"')
+
+
+def test_a_copy_in_parts_is_like_one_in_a_single_request(s3_folder, monkeypatch):
+    client, prefix = get_client("s3"), s3_folder.removeprefix("s3://tests/")
+    given = {"content-type": "text/x-own", "cache-control": "no-store", "x-amz-meta-note": "two  words"}
+    client.send("PUT", "tests", f"{prefix}/a", headers=given, body=bytes(6 * MB))
+    mox.file.copy(f"{s3_folder}/a", f"{s3_folder}/single")
+    # What a slow store copies within the usual time limit of a request.
+    assert s3_client.LARGEST_COPY <= 256 * MB
+    assert s3_multipart._COPY_PART_SIZE <= 256 * MB
+    monkeypatch.setattr(s3_client, "LARGEST_COPY", 5 * MB)
+    monkeypatch.setattr(s3_multipart, "_COPY_PART_SIZE", 5 * MB)
+    mox.file.copy(f"{s3_folder}/a", f"{s3_folder}/parts")
+    for name in ("single", "parts"):
+        found = client.send("HEAD", "tests", f"{prefix}/{name}").headers
+        assert {key: " ".join(found[key].split()) for key in given} == {**given, "x-amz-meta-note": "two words"}
+        assert ("-2" in found["etag"]) == (name == "parts")
 
 
 def test_partial_reads_fetch_ranges(proxy, large):

@@ -33,8 +33,8 @@ from moxing.framework.file.s3_xml import (
     parse_list,
 )
 
-#: Objects above this are copied in parts, as the stores demand.
-LARGEST_COPY = 5 << 30
+#: Objects above this are copied in parts: a store answers when it is done, which is to be within the time limit.
+LARGEST_COPY = 256 << 20
 _DELETE_AT_ONCE = 1000
 
 

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 #: What is smaller goes in one request.
 PART_SIZE = 8 << 20
 _MOST_PARTS = 10_000
-_COPY_PART_SIZE = 512 << 20
+_COPY_PART_SIZE = 256 << 20
+#: What a copy keeps beside the content; what users add themselves has names that begin with x-amz-meta-.
+_KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "content-type", "expires")
 _AT_ONCE = 4
 
 
@@ -42,9 +44,12 @@ class MultipartUpload:
     `write_part_from` returns when there is room for one more part; the requests are made by threads.
     """
 
-    def __init__(self, client: Client, bucket: str, key: str, at_once: int = _AT_ONCE, checksums: bool = True) -> None:
+    def __init__(
+        self, client: Client, bucket: str, key: str, at_once: int = _AT_ONCE, headers: dict[str, str] | None = None
+    ) -> None:
         self._client, self._bucket, self._key = client, bucket, key
-        headers = {"x-amz-checksum-algorithm": "CRC32"} if checksums else {}
+        # Parts that are copied have no checksums of ours.
+        headers = {"x-amz-checksum-algorithm": "CRC32"} if headers is None else headers
         answer = client.send("POST", bucket, key, query={"uploads": ""}, headers=headers, check=has_element("UploadId"))
         self._id = find_text(bytes(answer.body), "UploadId") or ""
         # A store that does not say so does not compare it: its parts get an MD5, which every store compares.
@@ -167,9 +172,11 @@ def combined_etag(parts: list[Part]) -> str | None:
 
 
 def copy_in_parts(client: Client, source: tuple[str, str], info: ObjectInfo, bucket: str, key: str) -> None:
-    """Copies a large object inside the store."""
+    """Copies a large object inside the store, with its type and the like, as a copy in one request does."""
     size = part_size_for(info.size, _COPY_PART_SIZE)
-    upload = MultipartUpload(client, bucket, key, checksums=False)
+    found = client.send("HEAD", *source).headers
+    kept = {name: value for name, value in found.items() if name in _KEPT or name.startswith("x-amz-meta-")}
+    upload = MultipartUpload(client, bucket, key, headers=kept)
     try:
         for start in range(0, info.size, size):
             upload.copy_part(copy_source(*source), start, min(start + size, info.size), info.etag)
