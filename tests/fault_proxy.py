@@ -44,7 +44,7 @@ class FaultProxy:
         self.sent = 0
         self.connections = 0
         self.rewrite: Callable[[str, bytes], bytes] | None = None
-        self.upload_rate = 20_000
+        self.upload_rate: int | None = None
         self._fault, self._times, self._match = "", 0.0, _everything
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -163,11 +163,11 @@ class _Handler(BaseHTTPRequestHandler):
         body = bytearray()
         rate = self.server.proxy.upload_rate
         while len(body) < length and not self.server.proxy.is_stopped:
-            piece = self.rfile.read1(min(rate // 10, length - len(body)))
+            piece = self.rfile.read1(min(rate // 10 if rate else 2048, length - len(body)))
             if not piece:
                 break
             body += piece
-            self.server.proxy.wait(len(piece) / rate)
+            self.server.proxy.wait(len(piece) / rate if rate else 0.1)
         return bytes(body)
 
     def _forward(self, body: bytes, fault: str) -> None:
