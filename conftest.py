@@ -66,6 +66,7 @@ def s3_folder(store, monkeypatch: pytest.MonkeyPatch) -> str:
 def proxy(store, s3_folder, monkeypatch: pytest.MonkeyPatch):
     """A proxy in front of the store, to which `mox.file` and the environment lead; faults are still to be asked for."""
     import fault_proxy
+
     from moxing.framework import file
 
     with fault_proxy.FaultProxy(store.port) as running:
