@@ -15,7 +15,9 @@ ERROR = "<Error><Code>{}</Code><Message>asked for by a test</Message><RequestId>
 #: Faults that answer in place of the store: status and code.
 REGION = "eu-elsewhere-1"
 ANSWERS = {"500": (500, "InternalError"), "503": (503, "SlowDown"), "429": (429, "Throttling")}
-#: Beside these there are "slow_upload", 20 kB a second on the way there, and "refuse", which no repetition changes.
+#: Beside these there are "slow_upload": 20 kB a second on the way there, or as `limit_uploads` says; "refuse", which no
+#: repetition changes; "region", "no_bucket" and "not_found", the page of a web server that knows nothing of S3; and
+#: "other_range": as many bytes as were asked for, but from the beginning of the object.
 #: Faults that happen on the way back: the store has done what it was asked to.
 ON_THE_WAY_BACK = ("reset_body", "truncate", "slow", "damage")
 FAULTS = (*ANSWERS, "reset", "reset_upload", "silent", "damage_upload", *ON_THE_WAY_BACK)
@@ -42,6 +44,7 @@ class FaultProxy:
         self.sent = 0
         self.connections = 0
         self.rewrite: Callable[[str, bytes], bytes] | None = None
+        self.upload_rate: int | None = None
         self._fault, self._times, self._match = "", 0.0, _everything
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -63,6 +66,11 @@ class FaultProxy:
     def unused(self) -> float:
         """How many of the requests that were to fail did not come."""
         return self._times
+
+    def limit_uploads(self, rate: int) -> None:
+        """How many bytes a second "slow_upload" takes; on new connections only a little more lies in between."""
+        self.upload_rate = rate
+        self._server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 15)
 
     def wait(self, seconds: float) -> None:
         self._stop.wait(seconds)
@@ -135,9 +143,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._reset()
         elif fault == "refuse":
             self._answer(403, {}, ERROR.format("AccessDenied").encode(), "")
-        elif fault == "region":
+        elif fault == "region" and REGION not in self.headers.get("authorization", ""):
+            # Late enough for requests that are made together to meet the same answer.
+            proxy.wait(0.1)
             content = ERROR.format("AuthorizationHeaderMalformed").encode()
             self._answer(400, {"x-amz-bucket-region": REGION}, content, "")
+        elif fault == "not_found":
+            self._answer(404, {}, b"<html>not found</html>", "")
+        elif fault == "no_bucket":
+            self._answer(404, {}, ERROR.format("NoSuchBucket").encode(), "")
         elif fault in ANSWERS:
             status, code = ANSWERS[fault]
             self._answer(status, {"x-amz-request-id": "R-1"}, ERROR.format(code).encode(), "")
@@ -148,18 +162,22 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _read_slowly(self, length: int) -> bytes:
         """Takes a body in pieces, as over a slow line."""
-        body = b""
+        body = bytearray()
+        rate = self.server.proxy.upload_rate
         while len(body) < length and not self.server.proxy.is_stopped:
-            piece = self.rfile.read1(min(2048, length - len(body)))
+            piece = self.rfile.read1(min(rate // 10 if rate else 2048, length - len(body)))
             if not piece:
                 break
             body += piece
-            self.server.proxy.wait(0.1)
-        return body
+            self.server.proxy.wait(len(piece) / rate if rate else 0.1)
+        return bytes(body)
 
     def _forward(self, body: bytes, fault: str) -> None:
         self._upstream.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
+            if fault == "other_range" and name.lower() == "range":
+                first, last = map(int, value.removeprefix("bytes=").split("-"))
+                value = f"bytes=0-{last - first}"
             self._upstream.putheader(name, value)
         self._upstream.endheaders(body or None)
         response = self._upstream.getresponse()

@@ -117,6 +117,25 @@ def test_where_the_endpoint_comes_from():
     assert parse_server("[::1]:9000", None, False, explicit=False).host_header("::1") == "[::1]:9000"
 
 
+@pytest.mark.parametrize("rest", ["", "/bucket", ":port", "?a", "/", ":9000/b?c", "]", "℀"])
+@pytest.mark.parametrize("key", ["very-secret", "very/secret", "very#secret", "very?secret"])
+def test_an_address_with_keys_in_it_is_not_shown(own_settings, rest, key):
+    for server in (f"https://AKIA:{key}@store.example.com{rest}", f"AKIA:{key}@store.example.com{rest}"):
+        for ask in (
+            lambda server=server: mox.file.set_auth(server=server),
+            lambda server=server: find_access("s3", Settings(), {"S3_ENDPOINT": server}),
+        ):
+            with pytest.raises(ValueError, match="without user name and password") as caught:
+                ask()
+            assert "secret" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("server", ["", "http://host:port", "http://[x", "ftp://host", "host/path"])
+def test_an_address_that_is_none(own_settings, server):
+    with pytest.raises(ValueError, match="server="):
+        mox.file.set_auth(server=server)
+
+
 def test_virtual_hosts_where_the_cloud_wants_them():
     huawei = "obs.cn-north-4.myhuaweicloud.com"
     assert not uses_path_style(huawei, "data", True, None)
@@ -215,6 +234,20 @@ def test_a_store_that_nobody_answers_for(own_settings):
     assert caught.value.resp.status == 0
 
 
+@pytest.mark.parametrize("operation", ["copy", "copy_parallel", "rename"])
+def test_a_copy_inside_the_store_into_a_bucket_that_is_not_there(proxy, s3_folder, operation):
+    """It is not the source that is missing. (The store of the tests has no words for it.)"""
+    mox.file.write(f"{s3_folder}/d/a", "x")
+    names = ("d", "d") if operation == "copy_parallel" else ("d/a", "a")
+    proxy.fail("no_bucket", 1, lambda method, target: method == "PUT")
+    with pytest.raises(mox.file.MoxFileNotExistsException, match="NoSuchBucket") as caught:
+        getattr(mox.file, operation)(f"{s3_folder}/{names[0]}", f"s3://no-such-bucket-here/{names[1]}")
+    assert caught.value.filename.startswith("s3://no-such-bucket-here/")
+    assert mox.file.read(f"{s3_folder}/d/a") == "x"
+    with pytest.raises(mox.file.MoxFileNotExistsException, match="src_url"):
+        getattr(mox.file, operation)(f"{s3_folder}/none", f"{s3_folder}/copy")
+
+
 def test_a_child_of_a_fork_makes_connections_of_its_own(s3_folder):
     mox.file.write(f"{s3_folder}/a", "x" * 1000)
     client = get_client("s3")
@@ -228,6 +261,29 @@ def test_a_child_of_a_fork_makes_connections_of_its_own(s3_folder):
             os._exit(2)
     assert all(mox.file.read(f"{s3_folder}/a") == "x" * 1000 for _ in range(20))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_file_that_is_open_while_its_process_forks(s3_folder):
+    """Its connection stays with the parent: two on one would read each other's bytes."""
+    content = b"".join(n.to_bytes(8, "big") for n in range(1 << 18))
+    mox.file.write(f"{s3_folder}/a", content, binary=True)
+
+    def reads_right(f, seed):
+        places = [(place * 7919 * seed) % (len(content) - 80_000) for place in range(1, 31)]
+        return all((f.seek(place), f.read(80_000))[1] == content[place : place + 80_000] for place in places)
+
+    with mox.file.File(f"{s3_folder}/a", "rb") as f:
+        assert reads_right(f, 1)
+        children = []
+        for seed in (2, 3):
+            children.append(os.fork())
+            if children[-1] == 0:
+                try:
+                    os._exit(0 if reads_right(f, seed) else 1)
+                except BaseException:
+                    os._exit(2)
+        assert reads_right(f, 5)
+        assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
 
 
 def test_connections_are_kept_or_not(proxy, s3_folder):

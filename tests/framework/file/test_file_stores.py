@@ -4,19 +4,23 @@ import contextlib
 import os
 import pty
 import resource
+import signal
 import stat
 import subprocess
 import sys
 import threading
 import zipfile
+from concurrent.futures import wait
 from pathlib import Path
 
 import fault_proxy
 import pytest
 
 import moxing as mox
-from moxing.framework.file import downloads, file_io, running, s3_client
+from moxing.framework.file import downloads, file_io, running, s3_client, s3_multipart
 from moxing.framework.file.auth import get_client
+from moxing.framework.file.s3_multipart import MultipartUpload, combined_etag
+from moxing.framework.file.s3_xml import Part
 
 MB = 1 << 20
 LARGE = b"".join(os.urandom(4096) * 256 for _ in range(21)) + b"end"
@@ -62,6 +66,23 @@ def test_copies_in_parts_inside_the_store(large, s3_folder, monkeypatch):
     mox.file.copy(large, f"{s3_folder}/parts")
     assert mox.file.read(f"{s3_folder}/parts", binary=True) == LARGE
     assert get_client("s3").head("tests", f"{s3_folder}/parts".removeprefix("s3://tests/")).etag.endswith('-4"')
+
+
+def test_a_copy_in_parts_is_like_one_in_a_single_request(s3_folder, monkeypatch):
+    client, prefix = get_client("s3"), s3_folder.removeprefix("s3://tests/")
+    given = {"content-type": "text/x-own", "cache-control": "no-store", "x-amz-meta-note": "two  words"}
+    client.send("PUT", "tests", f"{prefix}/a", headers=given, body=bytes(6 * MB))
+    mox.file.copy(f"{s3_folder}/a", f"{s3_folder}/single")
+    # What a slow store copies within the usual time limit of a request.
+    assert s3_client.LARGEST_COPY <= 256 * MB
+    assert s3_multipart._COPY_PART_SIZE <= 256 * MB
+    monkeypatch.setattr(s3_client, "LARGEST_COPY", 5 * MB)
+    monkeypatch.setattr(s3_multipart, "_COPY_PART_SIZE", 5 * MB)
+    mox.file.copy(f"{s3_folder}/a", f"{s3_folder}/parts")
+    for name in ("single", "parts"):
+        found = client.send("HEAD", "tests", f"{prefix}/{name}").headers
+        assert {key: " ".join(found[key].split()) for key in given} == {**given, "x-amz-meta-note": "two words"}
+        assert ("-2" in found["etag"]) == (name == "parts")
 
 
 def test_partial_reads_fetch_ranges(proxy, large):
@@ -197,6 +218,60 @@ def test_faults_during_an_upload_in_parts(proxy, s3_folder, tmp_path, fault, ste
     assert proxy.unused == 0
     mox.file.set_auth(client_timeout=20)
     assert mox.file.read(f"{s3_folder}/x", binary=True) == LARGE
+
+
+def completes(method, target):
+    return method == "POST" and "uploadId=" in target
+
+
+@pytest.mark.parametrize("fault", ["", "reset", "not_found"])
+def test_an_upload_that_is_gone_is_not_taken_for_done(proxy, large, fault):
+    """Not even if an object with as many parts is there: it is the old one."""
+    client, key = get_client("s3"), large.removeprefix("s3://tests/")
+    upload = MultipartUpload(client, "tests", key)
+    for _ in range(3):
+        upload.write_part_from(lambda: b"new")
+    wait(upload._parts)
+    assert client.head("tests", key).etag.endswith('-3"')
+    client.send("DELETE", "tests", key, query={"uploadId": upload._id})
+    proxy.fail(fault, 1, completes)
+    with pytest.raises(mox.file.MoxFileRespException, match="the parts were not put together") as caught:
+        upload.complete()
+    assert caught.value.resp.status == 404
+    assert caught.value.resp.code == ("NotFound" if fault == "not_found" else "NoSuchUpload")
+    proxy.fail("", 0)
+    assert mox.file.read(large, binary=True) == LARGE
+
+
+def test_what_the_etag_of_parts_is(s3_folder):
+    """It tells after a lost answer whether the object is there."""
+    client, key = get_client("s3"), f"{s3_folder}/a".removeprefix("s3://tests/")
+    upload = MultipartUpload(client, "tests", key)
+    upload.send_all([lambda: bytes(5 * MB), lambda: b"end"])
+    assert client.head("tests", key).etag == f'"{combined_etag([part.result() for part in upload._parts])}"'
+    assert combined_etag([Part('"opaque"')]) is None
+
+
+def test_an_answer_that_only_begins_well(proxy, s3_folder):
+    """A store may answer 200 at once and tell of a failure in the body."""
+    error = fault_proxy.ERROR.format("InternalError").encode()
+    broken = []
+
+    def fail(target, body):
+        if "uploadId=" not in target or "partNumber=" in target or len(broken) == times:
+            return body
+        broken.append(target)
+        return error
+
+    proxy.rewrite, times = fail, 1
+    mox.file.write(f"{s3_folder}/a", LARGE, binary=True)
+    assert len(broken) == 1
+    assert mox.file.read(f"{s3_folder}/a", binary=True) == LARGE
+    times = 100
+    mox.file.set_auth(retry=0)
+    with pytest.raises(mox.file.MoxFileRespException) as caught:
+        mox.file.write(f"{s3_folder}/b", LARGE, binary=True)
+    assert (caught.value.resp.status, caught.value.resp.code) == (200, "InternalError")
 
 
 @pytest.mark.parametrize("fault", [fault for fault in fault_proxy.FAULTS if fault != "damage"])
@@ -405,6 +480,36 @@ def test_an_error_in_a_process_is_raised_here(proxy, s3_folder, tmp_path, monkey
     with pytest.raises(mox.file.MoxFileRespException) as caught:
         mox.file.copy_parallel(tmp_path, s3_folder)
     assert (caught.value.resp.status, caught.value.resp.code) == (503, "SlowDown")
+
+
+def test_an_interrupt_while_the_processes_are_waited_for(proxy, s3_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "_FILES_PER_PROCESS", 2)
+    monkeypatch.setattr(running, "_BATCH", 2)
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    for name in ("own-1", "own-2", "theirs-1", "theirs-2"):
+        (tmp_path / name).write_text("x")
+    processes = []
+    original_start, original_join = subprocess.Popen.__init__, threading.Thread.join
+
+    def spy(self, *args, **options):
+        processes.append(self)
+        original_start(self, *args, **options)
+
+    interrupts = ["one"]
+
+    def interrupt(self, timeout=None):
+        if self.name == "mox-feed" and interrupts:
+            interrupts.clear()
+            raise KeyboardInterrupt
+        original_join(self, timeout)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", spy)
+    monkeypatch.setattr(threading.Thread, "join", interrupt)
+    proxy.fail("silent", float("inf"), lambda method, target: method == "PUT" and "theirs" in target)
+    with pytest.raises(KeyboardInterrupt):
+        mox.file.copy_parallel(tmp_path, s3_folder, file_list=sorted(os.listdir(tmp_path)), use_queue=False)
+    assert [process.returncode for process in processes] == [-signal.SIGKILL]
+    assert mox.file.list_directory(s3_folder) == ["own-1", "own-2"]
 
 
 def test_between_two_kinds_of_stores(s3_folder, tmp_path):

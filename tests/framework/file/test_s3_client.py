@@ -1,11 +1,15 @@
 """The client below `mox.file`: signatures, regions, listings of older stores, errors."""
 
+import os
+import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import fault_proxy
 import pytest
+from urllib3.util import connection
 
 import moxing as mox
 from moxing.framework.file import s3_http
@@ -68,6 +72,16 @@ def test_another_region(proxy, s3_folder):
     assert f"/{fault_proxy.REGION}/" in proxy.headers[2]["authorization"]
 
 
+def test_many_first_requests_to_another_region(proxy, s3_folder):
+    mox.file.write(f"{s3_folder}/a", "x")
+    proxy.fail("region", float("inf"))
+    for ask, expected in ((mox.file.read, "x"), (mox.file.get_size, 1)):
+        with ThreadPoolExecutor(8) as pool:
+            assert list(pool.map(ask, [f"{s3_folder}/a"] * 8)) == [expected] * 8
+        # Other settings: the next client knows nothing of the region.
+        mox.file.set_auth(client_timeout=19)
+
+
 def test_listings_of_older_stores():
     """OBS and others may answer with the first version, which has markers in place of tokens."""
     page = (
@@ -98,6 +112,29 @@ def test_paging_without_tokens(proxy, s3_folder):
     assert next(pages).next_query["marker"].endswith("/1")
     with pytest.raises(mox.file.MoxFileRespException, match="does not go on"):
         list(pages)
+
+
+@pytest.mark.parametrize("body", [b"<html/>", b"<br>", b"ok", fault_proxy.ERROR.format("SlowDown").encode()])
+def test_removals_of_which_the_store_tells_nothing(proxy, s3_folder, body):
+    for name in ("a", "b"):
+        mox.file.write(f"{s3_folder}/{name}", "x")
+    answers = []
+
+    def rewrite(target, content):
+        if "delete=" in target:
+            answers.append(target)
+            return body if len(answers) <= wrong else content
+        return content
+
+    proxy.rewrite, wrong = rewrite, 100
+    with pytest.raises(mox.file.MoxFileRespException, match="after 5 attempts") as caught:
+        mox.file.remove(s3_folder, recursive=True)
+    assert caught.value.resp.code in ("InvalidAnswer", "SlowDown")
+    mox.file.write(f"{s3_folder}/a", "x")
+    answers, wrong = [], 1
+    mox.file.remove(s3_folder, recursive=True)
+    assert len(answers) == 2
+    assert not mox.file.exists(s3_folder)
 
 
 def test_errors_become_exceptions():
@@ -172,6 +209,68 @@ def test_a_body_that_is_slow_but_complete(proxy, s3_folder):
     mox.file.set_auth(client_timeout=0.35)
     proxy.fail("slow", 1)
     assert mox.file.read(f"{s3_folder}/a") == "abcd"
+
+
+@pytest.fixture
+def narrow(proxy, monkeypatch):
+    """A line on which little lies between the two ends, so that a body is sent as slowly as it is taken."""
+    original = connection.create_connection
+
+    def connect(*args, **options):
+        made = original(*args, **options)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 15)
+        return made
+
+    monkeypatch.setattr(connection, "create_connection", connect)
+    return proxy
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_body_that_takes_longer_than_the_time_limit(narrow, s3_folder, is_new):
+    """The limit is for an answer or for a piece of the body, not for all of it."""
+    body = os.urandom(2 << 20)
+    mox.file.set_auth(retry=0, client_timeout=1)
+    narrow.limit_uploads(1_000_000)
+    if not is_new:
+        mox.file.write(f"{s3_folder}/a", "x")
+    narrow.fail("slow_upload", 1, lambda method, target: method == "PUT")
+    mox.file.write(f"{s3_folder}/a", body, binary=True)
+    assert narrow.unused == 0
+    mox.file.set_auth(client_timeout=20)
+    assert mox.file.read(f"{s3_folder}/a", binary=True) == body
+
+
+def test_a_body_has_as_much_time_as_an_answer(narrow, s3_folder, monkeypatch):
+    """More than the time of a connect, for which another limit stands."""
+    monkeypatch.setattr(s3_http, "_LONGEST_CONNECT", 0.2)
+    mox.file.set_auth(retry=0)
+    narrow.limit_uploads(100_000)
+    narrow.fail("slow_upload", 1)
+    mox.file.write(f"{s3_folder}/a", os.urandom(200_000), binary=True)
+
+
+def test_an_upload_of_which_nothing_is_taken(narrow, s3_folder):
+    mox.file.set_auth(retry=0, client_timeout=0.3)
+    narrow.limit_uploads(10)
+    narrow.fail("slow_upload", 1)
+    started = time.monotonic()
+    with pytest.raises(mox.file.MoxFileRespException, match="PUT"):
+        mox.file.write(f"{s3_folder}/a", os.urandom(2 << 20), binary=True)
+    assert time.monotonic() - started < 10
+
+
+def test_an_answer_with_another_part_of_the_object(proxy, s3_folder):
+    content = os.urandom(200_000)
+    mox.file.write(f"{s3_folder}/a", content, binary=True)
+    with mox.file.File(f"{s3_folder}/a", "rb") as f:
+        f.seek(100_000)
+        proxy.fail("other_range", 1)
+        assert f.read(1000) == content[100_000:101_000]
+        assert proxy.unused == 0
+        proxy.fail("other_range", float("inf"))
+        f.seek(180_000)
+        with pytest.raises(mox.file.MoxFileReadException, match="another part"):
+            f.read(1000)
 
 
 def test_an_object_that_is_replaced_between_two_attempts(proxy, s3_folder, monkeypatch):

@@ -48,16 +48,16 @@ def parse_server(server: str, port: int | None, secure: bool | None, explicit: b
     """
     from urllib.parse import urlsplit
 
-    parts = urlsplit(server if "://" in server else f"//{server}")
+    if "@" in server:
+        # Not shown: what stands before it may be a key, which may have slashes in it.
+        raise ValueError("server: expected an address without user name and password; keys are arguments of set_auth.")
     try:
+        parts = urlsplit(server if "://" in server else f"//{server}")
         own_port = parts.port
     except ValueError:
         own_port, parts = None, urlsplit("")
     if not parts.hostname or parts.scheme not in ("", "http", "https") or parts.path not in ("", "/") or parts.query:
         raise ValueError(f"server={server!r}: expected a host, host:port, or a url such as https://host:port.")
-    if parts.username is not None or parts.password is not None:
-        # Not shown: it may be a key.
-        raise ValueError("server: expected an address without user name and password; keys are arguments of set_auth.")
     if parts.scheme and not explicit:
         secure = parts.scheme == "https"
     secure = True if secure is None else secure

@@ -59,8 +59,9 @@ def copy_one(src_url: Url, dst_url: Url, at_once: int) -> None:
     try:
         with transfer_bar(_size_for_bar(src, source)):
             copy_file(CopyTask(src, dst, at_once=at_once))
-    except FileNotFoundError:
-        if source is not None:
+    except FileNotFoundError as error:
+        # It may also be the bucket of the target that is not there.
+        if source is not None and error.filename == src:
             raise _not_a_file(source) from None
         raise
 

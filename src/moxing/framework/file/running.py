@@ -99,17 +99,22 @@ def _run_in_processes(batches: deque[list[CopyTask]], count: int, options: CopyO
         for feeder in feeders:
             feeder.start()
         own = take.source(0)
-        while batch := own():
-            run_in_threads(batch, threads)
-    except Exception as error:
-        failures.append(error)
+        try:
+            while batch := own():
+                run_in_threads(batch, threads)
+        except Exception as error:
+            failures.append(error)
+        for feeder in feeders:
+            feeder.join()
     except BaseException:
+        # Interrupted, here or while the others were waited for.
         for worker in workers:
             worker.kill()
         raise
     finally:
         for feeder in feeders:
-            feeder.join()
+            if feeder.is_alive():
+                feeder.join()
         for worker in workers:
             worker.close()
     if failures:

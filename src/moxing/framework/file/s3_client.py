@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from moxing.framework.file.access import Access
 from moxing.framework.file.errors import MoxFileReadException, MoxFileRespException
-from moxing.framework.file.responses import StoreResponse, parse_error
+from moxing.framework.file.responses import StoreResponse, failure, parse_error
 from moxing.framework.file.s3_http import (
     _FORGIVEN_AFTER,
     TRANSPORT_ERRORS,
@@ -33,8 +33,8 @@ from moxing.framework.file.s3_xml import (
     parse_list,
 )
 
-#: Objects above this are copied in parts, as the stores demand.
-LARGEST_COPY = 5 << 30
+#: Objects above this are copied in parts: a store answers when it is done, which is to be within the time limit.
+LARGEST_COPY = 256 << 20
 _DELETE_AT_ONCE = 1000
 
 
@@ -111,11 +111,14 @@ class Client(Requester):
         while True:
             attempt += 1
             request = Request("GET", bucket, key, headers=_range(start + len(content), end, etag))
-            wait = None
+            wait, region = None, self.region(bucket)
             try:
-                raw = self.open(request)
-                if raw.status in (200, 206):
-                    headers = lower(raw.headers)
+                raw = self.open(request, region)
+                headers = lower(raw.headers)
+                if raw.status == 206 and _range_start(headers) != start + len(content):
+                    raw.close()
+                    response = StoreResponse(0, "InvalidAnswer", "the answer has another part of the object")
+                elif raw.status in (200, 206):
                     info = _range_info(headers, raw.status)
                     etag = info.etag or etag
                     if raw.status == 200 and request.headers:
@@ -130,7 +133,7 @@ class Client(Requester):
                     content.clear()
                     response = StoreResponse(0, "Damaged", "the content has not the size or MD5 of the object")
                 else:
-                    answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
+                    answer = Answer(raw.status, headers, self.read_body(raw))
                     if answer.status == 404:
                         return None
                     if answer.status == 416 and not len(content):
@@ -144,7 +147,7 @@ class Client(Requester):
                         content.clear()
                         etag = None
                         response = StoreResponse(0, "Replaced", "the object is replaced again and again")
-                    if self.change_region(bucket, answer):
+                    if self.change_region(bucket, region, answer):
                         continue
                     wait = answer.headers.get("retry-after")
             except MoxFileReadException:
@@ -209,9 +212,11 @@ class Client(Requester):
         for position in range(0, len(plain), _DELETE_AT_ONCE):
             body = make_delete_body(plain[position : position + _DELETE_AT_ONCE])
             headers = {"content-md5": content_md5(body)}
-            answer = self.send("POST", bucket, query={"delete": ""}, headers=headers, body=body)
+            answer = self.send(
+                "POST", bucket, query={"delete": ""}, headers=headers, body=body, check=_is_list_of_deleted
+            )
             # What the answer lists as failed is tried alone, with the repetitions and errors of a single request.
-            for key in parse_delete_errors(bytes(answer.body)):
+            for key in parse_delete_errors(bytes(answer.body)) or ():
                 self.delete(bucket, key)
 
     def copy(self, source: tuple[str, str], bucket: str, key: str) -> bool:
@@ -227,7 +232,13 @@ class Client(Requester):
         headers = {"x-amz-copy-source": copy_source(*source)}
         # A store may answer 200 at once and tell of a failure in the body.
         answer = self.send("PUT", bucket, key, headers=headers, accept=(404,), check=has_element("ETag"))
-        return answer.status != 404
+        if answer.status != 404:
+            return True
+        response = parse_error(answer.status, answer.headers, bytes(answer.body))
+        if response.code == "NoSuchKey":
+            return False
+        # It is the bucket of the copy that is not there.
+        raise failure(response, "PUT", self.url(bucket, key), self.access.credentials.source, answer.attempt)
 
 
 def _is_intact(content: Sink, info: ObjectInfo, start: int, end: int | None) -> bool:
@@ -237,6 +248,10 @@ def _is_intact(content: Sink, info: ObjectInfo, start: int, end: int | None) -> 
     if start or len(content) != info.size or info.md5 is None or not isinstance(content, bytearray):
         return True
     return hashlib.md5(content, usedforsecurity=False).hexdigest() == info.md5
+
+
+def _is_list_of_deleted(answer: Answer) -> bool:
+    return parse_delete_errors(bytes(answer.body)) is not None
 
 
 def has_element(name: str) -> Callable[[Answer], bool]:
@@ -278,6 +293,12 @@ def _info(headers: dict[str, str], size: int) -> ObjectInfo:
 def _range_info(headers: dict[str, str], status: int) -> ObjectInfo:
     total = headers.get("content-range", "").rpartition("/")[2]
     return _info(headers, int(total) if status == 206 and total.isdigit() else int(headers.get("content-length", -1)))
+
+
+def _range_start(headers: dict[str, str]) -> int | None:
+    """The first byte that a part of an object has, None where the answer does not say it."""
+    first = headers.get("content-range", "").removeprefix("bytes ").partition("-")[0]
+    return int(first) if first.isdecimal() else None
 
 
 def _unsatisfied(headers: dict[str, str], info: ObjectInfo | None) -> ObjectInfo:

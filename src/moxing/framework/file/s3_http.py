@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import random
 import threading
 import time
 import zlib
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,14 +19,18 @@ from moxing.framework.file.access import Access
 from moxing.framework.file.endpoints import guess_region, uses_path_style
 from moxing.framework.file.responses import BAD_CERTIFICATE, StoreResponse, failure, parse_error
 from moxing.framework.file.s3_signing import EMPTY_HASH, UNSIGNED, Signer, quote_key, quote_query
+from moxing.framework.file.s3_xml import find_text
 
 Body = bytes | bytearray | memoryview
 
 CRC_HEADER = "x-amz-checksum-crc32"
 _LONGEST_WAIT = 20.0
+_LONGEST_CONNECT = 10.0
 #: Slower than this for longer than the time limit, and a connection counts as hanging.
 _SLOWEST_RATE = 1024
 _CHUNK = 1 << 18
+#: A body is sent in pieces of this size, each within the time limit: at 60 seconds that is the slowest rate.
+_PIECE = 1 << 16
 #: Progress after which earlier failures of a transfer are forgiven.
 _FORGIVEN_AFTER = 1 << 20
 
@@ -54,15 +59,19 @@ class Request:
 
 @dataclass
 class Answer:
-    """The answer to a request: status, headers with names in lower case, content."""
+    """The answer to a request: status, headers with names in lower case, content.
+
+    `attempt` says how often it was sent: if more than once, the store may have done before what it was asked to.
+    """
 
     status: int
     headers: dict[str, str]
     body: bytes | bytearray
+    attempt: int = 1
 
 
 class Requester:
-    """Sends requests to one store. Threads share it; a child of a fork has to make its own."""
+    """Sends requests to one store. Threads share it, and a child of a fork may go on with it."""
 
     def __init__(self, access: Access, scheme: str) -> None:
         self.access = access
@@ -70,6 +79,10 @@ class Requester:
         self._lock = threading.Lock()
         self._signers = {access.region: Signer(access.credentials, access.region)}
         self._regions: dict[str, str] = {}
+        self._pools, self._owner = self._make_pools(), os.getpid()
+
+    def _make_pools(self) -> urllib3.PoolManager:
+        access = self.access
         options: dict[str, Any] = {}
         if access.endpoint.secure:
             options["cert_reqs"] = "CERT_REQUIRED" if access.verify else "CERT_NONE"
@@ -77,13 +90,15 @@ class Requester:
                 # The user has said that it is meant.
                 urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         # More connections than threads of a copy: what does not fit is closed after its request.
-        self._pools = urllib3.PoolManager(
+        pools = urllib3.PoolManager(
             num_pools=32,
             maxsize=64 if access.keep_alive else 1,
-            timeout=urllib3.Timeout(connect=min(10.0, access.timeout), read=access.timeout),
+            timeout=urllib3.Timeout(connect=min(_LONGEST_CONNECT, access.timeout), read=access.timeout),
             retries=False,
             **options,
         )
+        pools.pool_classes_by_scheme = _patient_pools(access.timeout)
+        return pools
 
     def url(self, bucket: str, key: str) -> str:
         """A name for error messages."""
@@ -120,28 +135,34 @@ class Requester:
         attempt = 0
         while True:
             attempt += 1
+            region = self.region(bucket)
             try:
-                raw = self.open(request)
-                answer = Answer(raw.status, lower(raw.headers), self.read_body(raw))
+                raw = self.open(request, region)
+                answer = Answer(raw.status, lower(raw.headers), self.read_body(raw), attempt)
             except TRANSPORT_ERRORS as error:
                 response, wait = transport_failure(error), None
             else:
                 if answer.status in accept or (answer.status < 300 and (check is None or check(answer))):
                     return answer
-                if answer.status < 300:
+                if answer.status < 300 and not find_text(bytes(answer.body), "Code"):
                     response = StoreResponse(0, "InvalidAnswer", "the answer was cut off or damaged")
                 else:
+                    # A store may answer 200 at once and tell of a failure in the body.
                     response = parse_error(answer.status, answer.headers, bytes(answer.body))
-                    if self.change_region(bucket, answer):
+                    if self.change_region(bucket, region, answer):
                         continue
                 wait = answer.headers.get("retry-after")
             self.pause_or_fail(response, request, attempt, wait)
 
-    def open(self, request: Request) -> urllib3.BaseHTTPResponse:
-        """Sends a request once and returns the answer with its content still to be read."""
+    def open(self, request: Request, region: str) -> urllib3.BaseHTTPResponse:
+        """Sends a request once, signed for a region, and returns the answer with its content still to be read."""
+        if self._owner != os.getpid():
+            # Two processes on one socket would read each other's answers; and the lock may be held by a thread that
+            # is not here.
+            self._lock, self._pools, self._owner = threading.Lock(), self._make_pools(), os.getpid()
         access = self.access
         endpoint = access.endpoint
-        host, path = self._host(request.bucket), "/" + quote_key(request.key)
+        host, path = self._host(region), "/" + quote_key(request.key)
         if request.bucket and uses_path_style(host, request.bucket, endpoint.secure, access.path_style):
             path = f"/{request.bucket}{path}" if request.key else f"/{request.bucket}"
         elif request.bucket:
@@ -149,14 +170,15 @@ class Requester:
         headers = {"host": endpoint.host_header(host), **dict(request.headers)}
         if not access.keep_alive:
             headers["connection"] = "close"
-        self._signer(request.bucket).sign(
-            request.method, path, request.query, headers, self._checksum(request, headers)
-        )
+        self._signers[region].sign(request.method, path, request.query, headers, self._checksum(request, headers))
+        has_body = len(request.body) > 0 or request.method in ("PUT", "POST")
+        if has_body:
+            headers["content-length"] = str(len(request.body))
         pool = self._pools.connection_from_host(host, endpoint.port, endpoint.scheme)
         return pool.urlopen(
             request.method,
             f"{path}?{request.query}" if request.query else path,
-            body=request.body if len(request.body) or request.method in ("PUT", "POST") else None,  # type: ignore[arg-type]
+            body=_in_pieces(request.body) if has_body else None,  # type: ignore[arg-type]
             headers=headers,
             retries=False,
             redirect=False,
@@ -215,25 +237,49 @@ class Requester:
             seconds = max(seconds, min(float(wait), _LONGEST_WAIT))
         time.sleep(seconds)
 
-    def change_region(self, bucket: str, answer: Answer) -> bool:
-        """Whether the store named another region for the bucket, which is then signed for."""
+    def region(self, bucket: str) -> str:
+        """The region that requests about a bucket are signed for."""
+        return self._regions.get(bucket, self.access.region)
+
+    def change_region(self, bucket: str, signed: str, answer: Answer) -> bool:
+        """Whether the store named another region than the one that the request was signed for; the next one has it."""
         region = answer.headers.get("x-amz-bucket-region")
-        if answer.status not in (301, 307, 400) or not region or self._regions.get(bucket) == region:
-            return False
-        if region == self.access.region:
+        if answer.status not in (301, 307, 400) or not region or region in (signed, self.access.region):
             return False
         with self._lock:
             self._signers.setdefault(region, Signer(self.access.credentials, region))
             self._regions[bucket] = region
         return True
 
-    def _host(self, bucket: str) -> str:
-        host, region = self.access.endpoint.host, self._regions.get(bucket)
+    def _host(self, region: str) -> str:
+        host = self.access.endpoint.host
         # The endpoints of a cloud have the region in their names.
-        return host.replace(known, region) if region and (known := guess_region(host)) else host
+        return host.replace(known, region) if region != self.access.region and (known := guess_region(host)) else host
 
-    def _signer(self, bucket: str) -> Signer:
-        return self._signers[self._regions.get(bucket, self.access.region)]
+
+def _in_pieces(body: Body) -> Iterable[Body]:
+    view = memoryview(body)
+    return (view[start : start + _PIECE] for start in range(0, len(view), _PIECE))
+
+
+def _patient_pools(seconds: float) -> dict[str, Any]:
+    """Connections that give each piece of a body so much time; those of urllib3 give it the time of a connect."""
+
+    class Connection(urllib3.connection.HTTPConnection):
+        def endheaders(self, *args: Any, **options: Any) -> None:
+            super().endheaders(*args, **options)
+            self.sock.settimeout(seconds)
+
+    class SecureConnection(Connection, urllib3.connection.HTTPSConnection):
+        pass
+
+    class Pool(urllib3.HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    class SecurePool(urllib3.HTTPSConnectionPool):
+        ConnectionCls = SecureConnection
+
+    return {"http": Pool, "https": SecurePool}
 
 
 #: What a broken connection raises, in the words of urllib3 and of the socket.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
@@ -10,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from moxing.framework.file.errors import MoxFileRespException
 from moxing.framework.file.progress import advance
-from moxing.framework.file.responses import StoreResponse, parse_error
+from moxing.framework.file.responses import parse_error
 from moxing.framework.file.s3_client import ObjectInfo, copy_source, has_element
-from moxing.framework.file.s3_http import CRC_HEADER, Body, content_crc32, content_md5
+from moxing.framework.file.s3_http import CRC_HEADER, Answer, Body, content_crc32, content_md5
 from moxing.framework.file.s3_xml import Part, find_text, make_complete_body
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
 #: What is smaller goes in one request.
 PART_SIZE = 8 << 20
 _MOST_PARTS = 10_000
-_COPY_PART_SIZE = 512 << 20
+_COPY_PART_SIZE = 256 << 20
+#: What a copy keeps beside the content; what users add themselves has names that begin with x-amz-meta-.
+_KEPT = ("cache-control", "content-disposition", "content-encoding", "content-language", "content-type", "expires")
 _AT_ONCE = 4
 
 
@@ -41,9 +44,12 @@ class MultipartUpload:
     `write_part_from` returns when there is room for one more part; the requests are made by threads.
     """
 
-    def __init__(self, client: Client, bucket: str, key: str, at_once: int = _AT_ONCE, checksums: bool = True) -> None:
+    def __init__(
+        self, client: Client, bucket: str, key: str, at_once: int = _AT_ONCE, headers: dict[str, str] | None = None
+    ) -> None:
         self._client, self._bucket, self._key = client, bucket, key
-        headers = {"x-amz-checksum-algorithm": "CRC32"} if checksums else {}
+        # Parts that are copied have no checksums of ours.
+        headers = {"x-amz-checksum-algorithm": "CRC32"} if headers is None else headers
         answer = client.send("POST", bucket, key, query={"uploads": ""}, headers=headers, check=has_element("UploadId"))
         self._id = find_text(bytes(answer.body), "UploadId") or ""
         # A store that does not say so does not compare it: its parts get an MD5, which every store compares.
@@ -118,20 +124,26 @@ class MultipartUpload:
             parts = [future.result() for future in self._parts]
             body = make_complete_body(parts)
             answer = self._client.send(
-                "POST", self._bucket, self._key, query={"uploadId": self._id}, body=body, accept=(404,)
+                "POST",
+                self._bucket,
+                self._key,
+                query={"uploadId": self._id},
+                body=body,
+                accept=(404,),
+                check=has_element("ETag"),
             )
-            # A store may answer 200 at once and tell of a failure in the body. And 404 for an upload that is not there
-            # is the answer to a repetition, if the first answer was lost.
-            if find_text(bytes(answer.body), "Code") and not self._is_there(parts, answer.status):
-                raise self._broken("the parts were not put together", bytes(answer.body), answer.status)
+            # 404 for an upload that is not there is the answer to a repetition, if the first answer was lost.
+            if answer.status == 404 and (answer.attempt == 1 or not self._is_there(parts)):
+                raise self._broken(answer)
         except BaseException:
             self.abort()
             raise
         self._pool.shutdown()
 
-    def _is_there(self, parts: list[Part], status: int) -> bool:
-        info = self._client.head(self._bucket, self._key) if status == 404 else None
-        return info is not None and info.etag.strip('"').endswith(f"-{len(parts)}")
+    def _is_there(self, parts: list[Part]) -> bool:
+        """Whether the object is the one of these parts: its ETag is the MD5 of theirs, and their number."""
+        info, own = self._client.head(self._bucket, self._key), combined_etag(parts)
+        return info is not None and own is not None and info.etag.strip('"').lower() == own
 
     def abort(self) -> None:
         """Gives up: the parts are removed from the store."""
@@ -139,16 +151,32 @@ class MultipartUpload:
         with suppress(OSError):
             self._client.send("DELETE", self._bucket, self._key, query={"uploadId": self._id}, accept=(404,))
 
-    def _broken(self, message: str, body: bytes = b"", status: int = 200) -> MoxFileRespException:
-        response = parse_error(status, {}, body) if body else StoreResponse(status, "InvalidAnswer", message)
+    def _broken(self, answer: Answer) -> MoxFileRespException:
+        response = parse_error(answer.status, answer.headers, bytes(answer.body))
         url = self._client.url(self._bucket, self._key)
-        return MoxFileRespException(response, errno.EIO, f"upload: {message}: {response}", url)
+        return MoxFileRespException(response, errno.EIO, f"upload: the parts were not put together: {response}", url)
+
+
+def combined_etag(parts: list[Part]) -> str | None:
+    """The ETag of an object that is made of these parts; None if theirs are no MD5s.
+
+    Example:
+      >>> combined_etag([Part('"5d41402abc4b2a76b9719d911017c592"')])
+      '62109206880d38a4010a98e11243924a-1'
+    """
+    try:
+        digests = b"".join(bytes.fromhex(part.etag.strip('"')) for part in parts)
+    except ValueError:
+        return None
+    return f"{hashlib.md5(digests, usedforsecurity=False).hexdigest()}-{len(parts)}"
 
 
 def copy_in_parts(client: Client, source: tuple[str, str], info: ObjectInfo, bucket: str, key: str) -> None:
-    """Copies a large object inside the store."""
+    """Copies a large object inside the store, with its type and the like, as a copy in one request does."""
     size = part_size_for(info.size, _COPY_PART_SIZE)
-    upload = MultipartUpload(client, bucket, key, checksums=False)
+    found = client.send("HEAD", *source).headers
+    kept = {name: value for name, value in found.items() if name in _KEPT or name.startswith("x-amz-meta-")}
+    upload = MultipartUpload(client, bucket, key, headers=kept)
     try:
         for start in range(0, info.size, size):
             upload.copy_part(copy_source(*source), start, min(start + size, info.size), info.etag)

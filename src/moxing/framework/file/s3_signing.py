@@ -70,7 +70,7 @@ class Signer:
             name for name in headers if name == "host" or name == "content-md5" or name.startswith("x-amz-")
         )
         names = ";".join(signed)
-        lines = "".join(f"{name}:{headers[name].strip()}\n" for name in signed)
+        lines = "".join(f"{name}:{' '.join(headers[name].split())}\n" for name in signed)
         request = f"{method}\n{path}\n{query}\n{lines}\n{names}\n{payload}"
         scope = f"{moment[:8]}/{self._region}/s3/aws4_request"
         digest = hashlib.sha256(request.encode()).hexdigest()

@@ -98,16 +98,22 @@ def make_delete_body(keys: list[str]) -> bytes:
     return f"<Delete><Quiet>true</Quiet>{objects}</Delete>".encode()
 
 
-def parse_delete_errors(body: bytes) -> list[str]:
-    """The keys that were not removed.
+def parse_delete_errors(body: bytes) -> list[str] | None:
+    """The keys that were not removed; None for what is no answer to such a request.
 
     Example:
-      >>> parse_delete_errors(b'<R><Error><Key>a</Key><Code>InternalError</Code></Error></R>')
+      >>> parse_delete_errors(b'<DeleteResult><Error><Key>a</Key><Code>X</Code></Error></DeleteResult>')
       ['a']
     """
-    if not body.strip():
+    if not (text := body.strip()):
         return []
-    errors = [item for item in ElementTree.fromstring(body) if _tag(item) == "Error"]
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        return None
+    if _tag(root) != "DeleteResult":
+        return None
+    errors = [item for item in root if _tag(item) == "Error"]
     return [field.text or "" for item in errors for field in item if _tag(field) == "Key"]
 
 
@@ -141,10 +147,10 @@ def find_text(body: bytes, name: str) -> str | None:
       >>> find_text(b'<R><UploadId>7</UploadId></R>', 'UploadId')
       '7'
     """
-    if not body.strip():
+    if not (text := body.strip()):
         return None
     try:
-        root = ElementTree.fromstring(body)
+        root = ElementTree.fromstring(text)
     except ElementTree.ParseError:
         return None
     return next((item.text or "" for item in root.iter() if _tag(item) == name), None)
