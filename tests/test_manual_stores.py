@@ -140,57 +140,60 @@ def committed(log_dir: str) -> list[str]:
     return [line.split('"')[1] for line in mox.file.read(log_dir + "/checkpoint").splitlines() if line[:3] == "all"]
 
 
-@pytest.mark.timeout(400)
-def test_6_killed_during_an_upload_and_gone_on_with_an_empty_disk(proxy, s3_folder, tmp_path):
-    data, log_dir = f"{s3_folder}/data", f"{s3_folder}/log"
+@pytest.fixture
+def training(proxy, s3_folder, tmp_path):
+    """Starts the script, each time on a machine whose disk is empty; images and log are on the store."""
     for label, colour in enumerate(("blue", "green", "red")):
         for number in range(10):
             image = io.BytesIO()
             Image.new("RGB", (20 + number, 24), colour).save(image, "JPEG")
-            mox.file.write(f"{data}/{label}_{colour}/{number}.jpg", image.getvalue(), binary=True)
+            mox.file.write(f"{s3_folder}/data/{label}_{colour}/{number}.jpg", image.getvalue(), binary=True)
     script = tmp_path / "train.py"
     script.write_text(TRAINING)
-    arguments = [f"--data_url={data}", f"--train_url={log_dir}"]
+    started = []
 
-    def machine(name: str) -> dict[str, str]:
-        """The environment of a machine whose disk is empty."""
-        (tmp_path / name).mkdir()
-        return {**os.environ, "TMPDIR": str(tmp_path / name), "XDG_CACHE_HOME": str(tmp_path / name / "cache")}
+    def start(*arguments):
+        disk = tmp_path / f"disk-{len(started)}"
+        disk.mkdir()
+        environment = {**os.environ, "TMPDIR": str(disk), "XDG_CACHE_HOME": str(disk / "cache")}
+        words = command(script, f"--data_url={s3_folder}/data", f"--train_url={s3_folder}/log", *arguments)
+        with open(tmp_path / f"{len(started)}.log", "w") as log:
+            process = subprocess.Popen(
+                words, cwd=tmp_path, env=environment, stdout=log, stderr=log, start_new_session=True
+            )
+        process.log = Path(log.name)
+        started.append(process)
+        return process
 
-    with (
-        open(tmp_path / "first.log", "w") as log,
-        subprocess.Popen(
-            command(script, *arguments), cwd=tmp_path, env=machine("first"), stderr=log, start_new_session=True
-        ) as process,
-    ):
-        try:
-            wait_for(lambda: len(committed(log_dir)) >= 2, process)
-            wait_for(lambda: mox.file.glob(log_dir + "/events.*"), process)
-            # The data of a checkpoint takes seconds from here on.
-            proxy.fail("slow_upload", times=float("inf"), match=lambda method, target: ".data-" in target)
-            begun = len(proxy.requests)
-            wait_for(lambda: any(".data-" in target for _, target in proxy.requests[begun:]), process)
-            time.sleep(0.3)
+    yield start
+    for process in started:
+        if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        finally:
-            process.kill()
+            process.wait()
+
+
+@pytest.mark.timeout(400)
+def test_6_killed_during_an_upload_and_gone_on_with_an_empty_disk(proxy, s3_folder, tmp_path, training):
+    log_dir = f"{s3_folder}/log"
+    process = training()
+    wait_for(lambda: len(committed(log_dir)) >= 2, process)
+    wait_for(lambda: mox.file.glob(log_dir + "/events.*"), process)
+    # The data of a checkpoint takes seconds from here on.
+    proxy.fail("slow_upload", times=float("inf"), match=lambda method, target: ".data-" in target)
+    begun = len(proxy.requests)
+    wait_for(lambda: any(".data-" in target for _, target in proxy.requests[begun:]), process)
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
     proxy.fail("", times=0)
     last = committed(log_dir)[-1]
     cut = next(target for _, target in proxy.requests[begun:] if ".data-" in target).rpartition("/")[2]
     assert not mox.file.exists(f"{log_dir}/{cut}")
 
     steps = int(last.rpartition("-")[2]) + 30
-    done = subprocess.run(
-        command(script, *arguments, f"--steps={steps}"),
-        cwd=tmp_path,
-        env=machine("second"),
-        capture_output=True,
-        text=True,
-        timeout=200,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"Restoring parameters from {log_dir}/{last}" in done.stdout + done.stderr
+    process = training(f"--steps={steps}")
+    assert process.wait(200) == 0, process.log.read_text()
+    assert f"Restoring parameters from {log_dir}/{last}" in process.log.read_text()
     assert committed(log_dir)[-1] == f"model.ckpt-{steps}"
 
     mox.file.copy_parallel(f"{log_dir}/model", str(tmp_path / "exported"))
@@ -200,3 +203,28 @@ def test_6_killed_during_an_upload_and_gone_on_with_an_empty_disk(proxy, s3_fold
         images[[0, 1, 2], :, :, [2, 1, 0]] = 255.0
         logits = session.run(signature.outputs["logits"].name, {signature.inputs["images"].name: images})
     assert logits.shape == (3, 3) and np.isfinite(logits).all()
+
+
+@pytest.mark.timeout(400)
+def test_6_a_store_that_goes_away_and_comes_back(proxy, s3_folder, training):
+    """The training waits for its data, and goes on; a signal meanwhile has it save and leave."""
+    log_dir = f"{s3_folder}/log"
+    process = training()
+    wait_for(lambda: len(committed(log_dir)) >= 2, process)
+    proxy.fail("reset", times=float("inf"))
+    wait_for(lambda: "Waiting for data" in process.log.read_text(), process)
+    proxy.fail("", times=0)
+    wait_for(lambda: "The store gives data again." in process.log.read_text(), process)
+    before = len(committed(log_dir))
+    wait_for(lambda: len(committed(log_dir)) > before, process)
+
+    # This time only the images are away.
+    proxy.fail("reset", times=float("inf"), match=lambda method, target: ".jpg" in target)
+    wait_for(lambda: process.log.read_text().count("Waiting for data") == 2, process)
+    process.terminate()
+    assert process.wait(60) != 0
+    saved = committed(log_dir)[-1]
+    proxy.fail("", times=0)
+    process = training(f"--steps={int(saved.rpartition('-')[2]) + 1}")
+    assert process.wait(200) == 0, process.log.read_text()
+    assert f"Restoring parameters from {log_dir}/{saved}" in process.log.read_text()

@@ -220,6 +220,13 @@ def test_in_a_script(s3_folder, tmp_path):
         assert tf.gfile.Exists(url + '/a.txt') and gfile.Exists(url + '/a.txt') and tf.io.gfile.exists(url + '/a.txt')
         assert file_io.read_file_to_string(url + '/a.txt') == 'from a script'
         assert tf.compat.v1.gfile.ListDirectory(url) == ['a.txt']
+        assert tf.train.latest_checkpoint(url) is None
+        for name in ('model.ckpt-7.index', 'model.ckpt-7.data-00000-of-00001'):
+            mox.file.write(url + '/log/' + name, '')
+        mox.file.write(url + '/log/checkpoint', 'model_checkpoint_path: "model.ckpt-7"')
+        assert tf.train.latest_checkpoint(url + '/log') == url + '/log/model.ckpt-7'
+        assert tf.train.get_checkpoint_state(url + '/log').model_checkpoint_path == url + '/log/model.ckpt-7'
+        assert tf.train.checkpoint_exists(url + '/log/model.ckpt-7')
         assert tf.io.read_file and tf.io.TFRecordWriter is tf.python_io.TFRecordWriter
         try:
             tf.gfile.Open(url + '/none').read()

@@ -140,6 +140,9 @@ def module(name: str) -> ModuleType:
         return module("tensorflow" + name[len(_ALIAS) :])
     if name == "tensorflow":
         real = environment.import_tensorflow()
+        from moxing.tf1 import remote_files
+
+        remote_files.serve_checkpoint_functions()
         return FacadeModule(name, [real.compat.v1, real])
     served = legacy_keras.module_name(name, _SERVED)
     base = _import(served, name) if served is not None else _v1_module(name)

@@ -100,6 +100,15 @@ def tensorflow_error(error: Exception) -> Exception:
     return kind(None, None, str(error))
 
 
+def serve_checkpoint_functions() -> None:
+    """From now on `tf.train.latest_checkpoint` and its neighbours find checkpoints on the stores of `mox.file`."""
+    from tensorflow.python.checkpoint import checkpoint_management
+
+    from moxing.tf1 import file_io
+
+    checkpoint_management.file_io = file_io
+
+
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
     """`tf.gfile.Copy`."""
     _check_free(dst, overwrite)

@@ -79,6 +79,12 @@ def test_a_url_that_lost_a_slash(tmp_path, monkeypatch, call, url):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("url", ["s3//bucket/a", "obs//bucket/a"])
+def test_a_url_without_its_colon_is_no_local_path(url):
+    with pytest.raises(ValueError, match=f"expected {url.replace('//', '://')}, or ./{url} for a local path"):
+        mox.file.write(url, "x")
+
+
 @pytest.mark.parametrize("call", [call for call in CALLS if "file_list" not in call])
 @pytest.mark.parametrize("url", ["s3://", "obs:///a", "s3://-x/a", "s3://a?b/c", "s3://user@host/a", "s3://a:80/b"])
 def test_urls_without_a_bucket(call, url):

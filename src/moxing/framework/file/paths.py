@@ -12,6 +12,8 @@ Url: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 _SCHEME_PUNCTUATION = str.maketrans("", "", "+-.")
 #: `pathlib.Path('s3://bucket')` is `s3:/bucket`: such a path never means a local directory called `s3:`.
 _COLLAPSED = ("s3:/", "obs:/", "file:/")
+#: A slip of the fingers, which would make a local directory of what is meant for a store.
+_WITHOUT_COLON = ("s3//", "obs//")
 
 
 def get_scheme(path: str) -> str | None:
@@ -67,6 +69,9 @@ def _check_collapsed(path: str, argument: str) -> str:
             f"{argument}={path!r}: a url has two slashes after the scheme. pathlib.Path removes one of them: "
             "pass urls as str."
         )
+    if path.lower().startswith(_WITHOUT_COLON):
+        scheme, _, rest = path.partition("//")
+        raise UnsupportedSchemeError(f"{argument}={path!r}: expected {scheme}://{rest}, or ./{path} for a local path.")
     return path
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
+
+from moxing.tensorflow.datasets.stored.patience import ended_by
+
+_CAUGHT = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignal:
@@ -40,10 +45,36 @@ def watch_signals() -> Iterator[StopSignal]:
         stop.number = number
         signal.signal(number, previous[number] if previous[number] is not None else signal.SIG_DFL)
 
-    for caught in (signal.SIGINT, signal.SIGTERM):
+    for caught in _CAUGHT:
         previous[caught] = signal.signal(caught, handle)
     try:
-        yield stop
+        with _arrivals() as has_arrived, ended_by(has_arrived):
+            yield stop
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
+
+
+@contextmanager
+def _arrivals() -> Iterator[Callable[[], bool]]:
+    """Says to other threads whether a signal is there; the main thread may be in a step that waits for one of them."""
+    reading, writing = os.pipe()
+    for end in (reading, writing):
+        os.set_blocking(end, False)
+    found, lock, is_open = bytearray(), threading.Lock(), True
+
+    def has_arrived() -> bool:
+        with lock, suppress(BlockingIOError):
+            if is_open:
+                found.extend(os.read(reading, 64))
+        return any(number in found for number in _CAUGHT)
+
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    try:
+        yield has_arrived
+    finally:
+        signal.set_wakeup_fd(before)
+        with lock:
+            is_open = False
+            os.close(writing)
+            os.close(reading)

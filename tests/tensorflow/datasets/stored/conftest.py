@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 @pytest.fixture(autouse=True)
 def machine(monkeypatch, tmp_path):
     """Every test is on a machine of its own, without an index or a file from before; call it for one more."""
+    from moxing.framework.flags import FLAGS
     from moxing.tensorflow.datasets.stored import data_cache
 
     def move(number: int) -> None:
@@ -20,6 +21,8 @@ def machine(monkeypatch, tmp_path):
         data_cache._cache_in.cache_clear()
 
     move(0)
+    # A test that has the store fail wants the error.
+    FLAGS.set("data_patience", 0)
     yield move
     data_cache._temporary_cache.cache_clear()
     data_cache._cache_in.cache_clear()

@@ -36,6 +36,7 @@ from moxing.tensorflow.datasets.stored.objects import (
     faults_of_objects,
     require_place,
 )
+from moxing.tensorflow.datasets.stored.patience import patiently
 
 _USED = "used"  # the file with the number of bytes
 _TEMPORARY = "moxing-data-"  # begins the names of directories of one process each
@@ -280,7 +281,7 @@ def download(item: StoredObject, target: str) -> None:
     place = require_place(item.url, "url")
     known = RemoteEntry("", False, item.length)
     with faults_of_objects():
-        if not place.backend.download(place.path, target, known, _PARTS_AT_ONCE):
+        if not patiently(lambda: place.backend.download(place.path, target, known, _PARTS_AT_ONCE)):
             raise not_exists("url", item.url)
     # Looked at afterwards: if it is still the one that was listed, it was so while it was fetched.
     if describe_object(item.url) != item or os.path.getsize(target) != item.length:

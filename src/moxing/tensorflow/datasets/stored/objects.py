@@ -12,6 +12,7 @@ from moxing.framework.file.backends import Place, find_place
 from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import MoxFileReadException
 from moxing.framework.file.paths import Url
+from moxing.tensorflow.datasets.stored.patience import patiently
 
 _MISSING = "cannot be read: there is no such object"
 CHANGED = "cannot be read: the object was changed meanwhile"
@@ -112,7 +113,7 @@ def read_object(item: StoredObject) -> tuple[bytes, bool]:
     """
     place = require_place(item.url, "url")
     with faults_of_objects():
-        found = place.backend.read_version(place.path)
+        found = patiently(lambda: place.backend.read_version(place.path))
     if found is None:
         raise UnusableObjectError(_MISSING)
     content, version = found
@@ -130,7 +131,7 @@ def read_range(item: StoredObject, start: int, end: int) -> bytes:
     # The version of a store is its ETag, which a request names in quotes; a time is no such version.
     version = "" if item.version.isdigit() else f'"{item.version}"'
     with faults_of_objects():
-        content = place.backend.read_range(place.path, start, end, version)
+        content = patiently(lambda: place.backend.read_range(place.path, start, end, version))
     if content is None:
         raise UnusableObjectError(_MISSING)
     return bytes(content)
