@@ -248,7 +248,21 @@ def test_wrong_keys_are_one_line(run, s3_folder, monkeypatch):
 def test_a_store_that_is_not_there_is_one_line(run, s3_folder, monkeypatch):
     monkeypatch.setenv("S3_ENDPOINT", "http://127.0.0.1:9")
     mox.file.set_auth(retry=0)
-    assert "NoConnection" in run("ls", s3_folder, code=2)
+    assert "NoConnection: nobody answers there (127.0.0.1:9)" in run("ls", s3_folder, code=2)
+
+
+def test_a_wrong_address_in_the_environment(run, monkeypatch):
+    monkeypatch.setenv("S3_ENDPOINT", "nonsense://")
+    assert "error: environment variable S3_ENDPOINT='nonsense://': expected a host" in run("ls", "s3://b", code=2)
+
+
+def test_an_unknown_option_shows_the_usage_of_the_command(capfd):
+    with pytest.raises(SystemExit) as ended:
+        main.main(["file", "ls", "--summarize", "s3://b"])
+    error = capfd.readouterr().err
+    assert ended.value.code == 2
+    assert error.startswith("usage: moxing file ls")
+    assert error.endswith("moxing file ls: error: unrecognized arguments: --summarize\n")
 
 
 def test_who_reads_may_stop(tmp_path):

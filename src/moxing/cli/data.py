@@ -14,6 +14,7 @@ _ARGUMENTS = {
     "dst_dir": "DST",
     "base_dir": "DIR",
     "overwrite=True": "--overwrite",
+    "mox.file.copy_parallel": "moxing file cp -r",
     # Words that messages use in their common sense too: they are arguments before an equals sign only.
     "directory=": "DIR=",
     "resize_short_side=": "--resize-short-side=",

@@ -5,9 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from moxing._version import __version__
 from moxing.cli import checkpoint, data, demo, enable, file, lr, run, zoo
+
+
+class _Parser(argparse.ArgumentParser):
+    """Of a word that nobody knows the command itself complains, with its own usage, and not `moxing`."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="moxing", description="MoXing: TensorFlow 1 training scripts run unchanged.")
+    parser = _Parser(prog="moxing", description="MoXing: TensorFlow 1 training scripts run unchanged.")
     parser.add_argument("--version", action="version", version=f"moxing-tensorflow {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("run", help="run a TensorFlow 1 script as it stands", add_help=False)

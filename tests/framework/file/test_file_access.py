@@ -130,6 +130,14 @@ def test_an_address_with_keys_in_it_is_not_shown(own_settings, rest, key):
             assert "secret" not in "".join(traceback.format_exception(caught.value))
 
 
+def test_a_wrong_address_says_where_it_came_from(tmp_path):
+    with pytest.raises(ValueError, match="environment variable S3_ENDPOINT='nonsense://': expected a host"):
+        find_access("s3", Settings(), {"S3_ENDPOINT": "nonsense://"})
+    (tmp_path / "config").write_text("[default]\nendpoint_url=nonsense://\n")
+    with pytest.raises(ValueError, match="AWS profile 'default': endpoint_url='nonsense://'"):
+        find_access("s3", Settings(), {"AWS_CONFIG_FILE": str(tmp_path / "config"), "HOME": str(tmp_path)})
+
+
 @pytest.mark.parametrize("server", ["", "http://host:port", "http://[x", "ftp://host", "host/path"])
 def test_an_address_that_is_none(own_settings, server):
     with pytest.raises(ValueError, match="server="):
@@ -215,6 +223,36 @@ def test_a_refusal_names_the_source_and_not_the_key(s3_folder, monkeypatch, tmp_
         assert "Signature=" not in text
 
 
+@pytest.mark.parametrize("there", ["ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "profile"])
+def test_half_of_the_keys(s3_folder, monkeypatch, tmp_path, there):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in {"ACCESS_KEY_ID", "SECRET_ACCESS_KEY"} - {there}:
+        monkeypatch.delenv(name)
+        expected = f"{there} is set, {name} is not"
+    if there == "profile":
+        (tmp_path / ".aws").mkdir()
+        (tmp_path / ".aws" / "credentials").write_text("[default]\naws_access_key_id=a\n")
+        expected = "AWS profile 'default' has no aws_secret_access_key"
+    with pytest.raises(mox.file.MoxFileRespException, match=f"no credentials were found: .*{expected}"):
+        mox.file.read(f"{s3_folder}/a")
+
+
+@pytest.mark.parametrize(("given", "missing"), [("ak", "sk"), ("sk", "ak")])
+def test_one_key_alone_is_refused(own_settings, given, missing):
+    with pytest.raises(ValueError, match=f"{missing}: expected with {given}"):
+        mox.file.set_auth(**{given: "x"})
+    mox.file.set_auth(ak="a", sk="b")
+    mox.file.set_auth(**{given: "x"})  # the other one is known
+
+
+@pytest.mark.parametrize("read", [mox.file.read, mox.file.File])
+def test_a_read_tells_of_a_missing_bucket(proxy, s3_folder, read):
+    proxy.fail("no_bucket", 1)
+    with pytest.raises(mox.file.MoxFileNotExistsException, match="the bucket does not exist .GET: 404 NoSuchBucket"):
+        read(f"{s3_folder}/a")
+    assert len(proxy.requests) == 1
+
+
 def test_a_missing_bucket(s3_folder):
     url = "s3://no-such-bucket-here"
     assert not mox.file.exists(f"{url}/a")
@@ -229,9 +267,27 @@ def test_a_missing_bucket(s3_folder):
 
 def test_a_store_that_nobody_answers_for(own_settings):
     mox.file.set_auth("a", "b", "http://127.0.0.1:1", retry=1, retry_wait=0)
-    with pytest.raises(mox.file.MoxFileRespException, match="NoConnection.*127.0.0.1:1, after 2 attempts") as caught:
+    with pytest.raises(
+        mox.file.MoxFileRespException, match=r"NoConnection: nobody answers there \(127.0.0.1:1\), after 2"
+    ) as caught:
         mox.file.exists("s3://bucket/a")
     assert caught.value.resp.status == 0
+
+
+def test_a_host_that_nobody_knows(own_settings, monkeypatch):
+    def resolve(*args, **kwargs):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    mox.file.set_auth("a", "b", "http://store.example.com", retry=0)
+    with pytest.raises(mox.file.MoxFileRespException, match=r"the name of the host is not known \(store.example.com\)"):
+        mox.file.exists("s3://bucket/a")
+
+
+def test_https_where_plain_http_is_spoken(s3_folder, store):
+    mox.file.set_auth(server=f"127.0.0.1:{store.port}", retry=0)
+    with pytest.raises(mox.file.MoxFileRespException, match="https was tried.*http:// before.*S3_USE_HTTPS=0"):
+        mox.file.exists(s3_folder)
 
 
 @pytest.mark.parametrize("operation", ["copy", "copy_parallel", "rename"])

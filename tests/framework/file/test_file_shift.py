@@ -301,6 +301,14 @@ def test_the_web_stays_the_web(tmp_path, shifted):
         urllib.request.urlopen("nosuch://host/a")
 
 
+def test_a_map_of_a_url_needs_a_copy(s3_folder, shifted):
+    np.save(f"{s3_folder}/x.npy", np.arange(3))
+    with pytest.raises(
+        io.UnsupportedOperation, match=f"'{s3_folder}/x.npy': files of a store have no descriptor.*copy"
+    ):
+        np.load(f"{s3_folder}/x.npy", mmap_mode="r")
+
+
 def test_fsspec_is_as_before_when_shifted_back(s3_folder):
     import fsspec
 

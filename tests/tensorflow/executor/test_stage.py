@@ -401,8 +401,14 @@ def test_a_store_that_refuses_is_told_before_the_first_step(s3_folder):
         train(s3_folder, 5, input_fn=lambda mode: pytest.fail("too late"))
 
 
+def test_keys_that_may_only_read(proxy, s3_folder):
+    proxy.fail("refuse", 1, lambda method, target: method == "PUT")
+    with pytest.raises(mox.file.MoxFileRespException, match="log_dir: these keys may not write there: PUT: 403 Access"):
+        train(s3_folder, 5, input_fn=lambda mode: pytest.fail("too late"))
+
+
 def test_a_bucket_that_is_not_there(s3_folder):
-    with pytest.raises(FileNotFoundError, match="no-such-bucket"):
+    with pytest.raises(FileNotFoundError, match="log_dir: there is no such bucket.*no-such-bucket"):
         train("s3://no-such-bucket/log", 5, input_fn=lambda mode: pytest.fail("too late"))
 
 

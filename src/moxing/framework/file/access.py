@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from moxing.framework.file.endpoints import Endpoint, guess_region, parse_server
+from moxing.framework.file.responses import NO_CREDENTIALS
 
 #: Pairs of variables, with the one of a session token; the scheme decides which cloud's own come first.
 _MOXING_KEYS = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SECURITY_TOKEN")
@@ -114,7 +115,7 @@ def find_access(scheme: str, settings: Settings, environment: Mapping[str, str] 
 
     env = os.environ if environment is None else environment
     profile = read_profile(env)
-    server = settings.server or _first(env, _SERVERS[scheme]) or profile.get("endpoint_url")
+    server, server_source = _find_server(scheme, settings, env, profile)
     region = _first(env, _REGIONS) or profile.get("region")
     if not server:
         if scheme != "s3":
@@ -124,7 +125,9 @@ def find_access(scheme: str, settings: Settings, environment: Mapping[str, str] 
             )
         server = f"s3.{region or 'us-east-1'}.amazonaws.com"
     secure = settings.is_secure if settings.is_secure is not None else _flag(env, "S3_USE_HTTPS")
-    endpoint = parse_server(server, settings.port, secure, explicit=settings.is_secure is not None)
+    endpoint = parse_server(
+        server, settings.port, secure, explicit=settings.is_secure is not None, source=server_source
+    )
     verify = settings.ssl_verify if settings.ssl_verify is not None else _flag(env, "S3_VERIFY_SSL")
     optional = {
         "path_style": settings.path_style,
@@ -143,20 +146,39 @@ def find_access(scheme: str, settings: Settings, environment: Mapping[str, str] 
     )
 
 
+def _find_server(
+    scheme: str, settings: Settings, env: Mapping[str, str], profile: Mapping[str, str]
+) -> tuple[str | None, str]:
+    """The address, and where it came from."""
+    if settings.server:
+        return settings.server, "server"
+    for name in _SERVERS[scheme]:
+        if env.get(name):
+            return env[name], f"environment variable {name}"
+    return profile.get("endpoint_url"), f"AWS profile {profile['name']!r}: endpoint_url"
+
+
 def _find_credentials(
     scheme: str, settings: Settings, env: Mapping[str, str], profile: Mapping[str, str]
 ) -> Credentials:
     if settings.ak and settings.sk:
         return Credentials(settings.ak, settings.sk, None, "set_auth")
+    half = ""
     for ak_name, sk_name, token_name in _KEYS[scheme]:
         ak, sk = env.get(ak_name), env.get(sk_name)
         if ak and sk:
             source = f"the environment variables {ak_name} and {sk_name}"
             return Credentials(ak, sk, env.get(token_name) or None, source)
+        if (ak or sk) and not half:
+            there, missing = (ak_name, sk_name) if ak else (sk_name, ak_name)
+            half = f"the environment variable {there} is set, {missing} is not"
     ak, sk = profile.get("aws_access_key_id"), profile.get("aws_secret_access_key")
     if ak and sk:
         return Credentials(ak, sk, profile.get("aws_session_token"), f"the AWS profile {profile['name']!r}")
-    return Credentials(None, None, None, "no credentials")
+    if (ak or sk) and not half:
+        missing = "aws_secret_access_key" if ak else "aws_access_key_id"
+        half = f"the AWS profile {profile['name']!r} has no {missing}"
+    return Credentials(None, None, None, f"{NO_CREDENTIALS}: {half}" if half else NO_CREDENTIALS)
 
 
 def _first(env: Mapping[str, str], names: tuple[str, ...]) -> str | None:

@@ -80,7 +80,8 @@ def set_auth(
     with _lock:
         merged = get_settings().merge(**given)
         if (merged.ak is None) != (merged.sk is None):
-            raise ValueError("ak and sk: expected both, the one is of no use without the other.")
+            missing, there = ("sk", "ak") if merged.sk is None else ("ak", "sk")
+            raise ValueError(f"{missing}: expected with {there}, which is of no use alone.")
         _settings = merged
 
 

@@ -31,7 +31,9 @@ class Endpoint(NamedTuple):
         return name if self.port == (443 if self.secure else 80) else f"{name}:{self.port}"
 
 
-def parse_server(server: str, port: int | None, secure: bool | None, explicit: bool) -> Endpoint:
+def parse_server(
+    server: str, port: int | None, secure: bool | None, explicit: bool, source: str = "server"
+) -> Endpoint:
     """The address in `server`: a host, host:port, or a url with http:// or https://.
 
     Args:
@@ -39,6 +41,7 @@ def parse_server(server: str, port: int | None, secure: bool | None, explicit: b
       port: Its port, in place of one in `server`.
       secure: Whether to use https; by default what the url says, else https.
       explicit: Whether `secure` may contradict the url: `S3_USE_HTTPS` does not, an argument does.
+      source: Where `server` came from, for errors.
 
     Example:
       >>> parse_server('http://127.0.0.1:9000', None, True, explicit=False)
@@ -50,14 +53,16 @@ def parse_server(server: str, port: int | None, secure: bool | None, explicit: b
 
     if "@" in server:
         # Not shown: what stands before it may be a key, which may have slashes in it.
-        raise ValueError("server: expected an address without user name and password; keys are arguments of set_auth.")
+        raise ValueError(
+            f"{source}: expected an address without user name and password; keys are arguments of set_auth."
+        )
     try:
         parts = urlsplit(server if "://" in server else f"//{server}")
         own_port = parts.port
     except ValueError:
         own_port, parts = None, urlsplit("")
     if not parts.hostname or parts.scheme not in ("", "http", "https") or parts.path not in ("", "/") or parts.query:
-        raise ValueError(f"server={server!r}: expected a host, host:port, or a url such as https://host:port.")
+        raise ValueError(f"{source}={server!r}: expected a host, host:port, or an address such as https://host:port.")
     if parts.scheme and not explicit:
         secure = parts.scheme == "https"
     secure = True if secure is None else secure

@@ -179,6 +179,16 @@ class File:
         """Closes the file; closing it again does nothing."""
         self._stream.close()
 
+    def fileno(self) -> int:
+        """The descriptor of the file; that of a url has none, which is an io.UnsupportedOperation."""
+        try:
+            return int(self._stream.fileno())
+        except io.UnsupportedOperation:
+            raise io.UnsupportedOperation(
+                f"{self._name!r}: files of a store have no descriptor, as mmap needs one; copy it to the disk first, "
+                "with mox.file.copy."
+            ) from None
+
     def isatty(self) -> bool:
         """Whether the file is a terminal."""
         return bool(self._stream.isatty())
@@ -196,7 +206,7 @@ class File:
         return bool(self._stream.seekable())
 
     def __getattr__(self, attribute: str) -> Any:
-        # fileno, truncate, readinto, read1, buffer, encoding and the like, as far as the file has them.
+        # truncate, readinto, read1, buffer, encoding and the like, as far as the file has them.
         if attribute in ("_stream", "_remote"):
             raise AttributeError(attribute)
         return getattr(self._stream, attribute)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from moxing.framework.file.errors import MoxFileNotExistsException, MoxFileReadException, MoxFileRespException
 
 BAD_CERTIFICATE = "BadCertificate"
+#: The source of keys that are not there; behind a colon what may be the reason.
+NO_CREDENTIALS = "no credentials"
 #: Codes that mean "not now"; every 5xx and 429 does, too.
 _PASSING_CODES = (
     "SlowDown",
@@ -117,13 +119,17 @@ def failure(
     """
     text = f"{method}: {response}"
     if response.status in (401, 403) or response.code in ("ExpiredToken", "InvalidToken"):
-        if source == "no credentials":
+        if source == NO_CREDENTIALS:
             text += "; no credentials were found: call mox.file.set_auth or set ACCESS_KEY_ID and SECRET_ACCESS_KEY"
+        elif source.startswith(NO_CREDENTIALS):
+            text += f"; no credentials were found{source.removeprefix(NO_CREDENTIALS)}"
         else:
             text += f"; the keys came from {source}"
         return MoxFileRespException(response, errno.EACCES, text, url)
     if not response.status:
-        text += f" from {where}"
+        text += f" ({where})"
+    if response.code == "NoSuchBucket":
+        text = f"the bucket does not exist ({text})"
     if response.status == 404:
         return MoxFileNotExistsException(errno.ENOENT, text, url)
     if attempts > 1:

@@ -104,6 +104,7 @@ class Client(Requester):
 
         Raises:
           MoxFileReadException: The content did not arrive, or the object is no longer the one of `etag`.
+          MoxFileNotExistsException: There is not even the bucket.
         """
         given = etag
         info: ObjectInfo | None = None
@@ -134,11 +135,11 @@ class Client(Requester):
                     response = StoreResponse(0, "Damaged", "the content has not the size or MD5 of the object")
                 else:
                     answer = Answer(raw.status, headers, self.read_body(raw))
-                    if answer.status == 404:
+                    response = parse_error(answer.status, answer.headers, bytes(answer.body))
+                    if answer.status == 404 and response.code != "NoSuchBucket":
                         return None
                     if answer.status == 416 and not len(content):
                         return _unsatisfied(answer.headers, info)
-                    response = parse_error(answer.status, answer.headers, bytes(answer.body))
                     if answer.status == 412 and given is not None:
                         message = "GET: the object changed while it was read"
                         raise MoxFileReadException(response, errno.ESTALE, message, self.url(bucket, key))

@@ -286,24 +286,37 @@ def _patient_pools(seconds: float) -> dict[str, Any]:
 TRANSPORT_ERRORS = (urllib3.exceptions.HTTPError, OSError)
 
 
+#: What OpenSSL says of an answer that is no TLS; it depends on the version.
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")
+
+
 def transport_failure(error: BaseException) -> StoreResponse:
     """A broken connection as an answer that never came.
 
     Example:
       >>> transport_failure(TimeoutError('nothing came'))
-      StoreResponse(status=0, code='Timeout', message='TimeoutError', request_id='')
+      StoreResponse(status=0, code='Timeout', message='no answer within the time limit', request_id='')
     """
-    if isinstance(error, urllib3.exceptions.NewConnectionError):
-        code = "NoConnection"
-    elif isinstance(error, TimeoutError | urllib3.exceptions.TimeoutError):
-        code = "Timeout"
-    elif isinstance(error, urllib3.exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
-        advice = "the certificate of the store is not accepted, see set_auth(ssl_verify=...)"
-        return StoreResponse(0, BAD_CERTIFICATE, advice)
-    else:
-        code = "ConnectionError"
     # Only the kind of error: its text has the parameters of the request in it.
-    return StoreResponse(0, code, type(error).__name__)
+    known = urllib3.exceptions
+    if isinstance(error, known.NameResolutionError):
+        code, words = "NoConnection", "the name of the host is not known"
+    elif isinstance(error, known.NewConnectionError):
+        code, words = "NoConnection", "nobody answers there"
+    elif isinstance(error, known.ConnectTimeoutError):
+        code, words = "Timeout", "no connection within the time limit"
+    elif isinstance(error, TimeoutError | known.TimeoutError):
+        code, words = "Timeout", "no answer within the time limit"
+    elif isinstance(error, known.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
+        code, words = BAD_CERTIFICATE, "the certificate of the store is not accepted, see set_auth(ssl_verify=...)"
+    elif isinstance(error, known.SSLError) and any(reason in str(error) for reason in _NO_TLS):
+        code = "ConnectionError"
+        words = "https was tried and is not spoken there: http:// before the address, or S3_USE_HTTPS=0, is plain http"
+    elif isinstance(error, ConnectionError | known.ProtocolError):
+        code, words = "ConnectionError", "the connection broke off"
+    else:
+        code, words = "ConnectionError", type(error).__name__
+    return StoreResponse(0, code, words)
 
 
 def content_md5(body: Body) -> str:

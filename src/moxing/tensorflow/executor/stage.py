@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import sys
@@ -13,7 +14,7 @@ from typing import TypeVar
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.file.backends import find_place
+from moxing.framework.file.backends import Place, find_place
 from moxing.framework.file.progress import transfer_bar
 from moxing.framework.flags import FLAGS
 from moxing.framework.util.owned_directory import OwnedDirectory
@@ -87,8 +88,7 @@ class RemoteStage(Stage):
             self.config = replace(config, log_dir=directory)
             training = config.mode is ModeKeys.TRAIN
             if training or config.export:
-                # Who may not write there is to learn it now, not after hours.
-                place.backend.make_directory(place.path)
+                _make_directory(place)
             if training and FLAGS.get("restart"):
                 set_aside(place)
             self._log = RemoteDirectory(place, directory)
@@ -166,6 +166,16 @@ class RemoteStage(Stage):
             checkpoint_path=shown(result.checkpoint_path) if result.checkpoint_path else None,
             export_path=shown(result.export_path) if result.export_path else None,
         )
+
+
+def _make_directory(place: Place) -> None:
+    """Makes `log_dir`: who may not write there is to learn it now, not after hours."""
+    try:
+        place.backend.make_directory(place.path)
+    except OSError as error:
+        advice = "these keys may not write there: " if error.errno == errno.EACCES else ""
+        error.strerror = f"log_dir: {advice}{error.strerror}"
+        raise
 
 
 def _found(remote: RemoteDirectory | None, find: Callable[[], _Found]) -> _Found:
