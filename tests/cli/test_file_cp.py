@@ -6,12 +6,12 @@ import pty
 import re
 import subprocess
 import sys
+from functools import partial
 
 import pytest
-from trees import WAYS, contents, put, source_and_target
+from trees import WAYS, contents, put, run_file, source_and_target
 
 import moxing as mox
-from moxing.cli import main
 from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.object_store import ObjectStore
 
@@ -25,17 +25,7 @@ def places(request, tmp_path):
 
 @pytest.fixture
 def run(capfd):
-    def call(*words, code=0):
-        assert main.main(["file", "cp", *map(str, words)]) == code
-        out, err = capfd.readouterr()
-        if code:
-            assert out == ""
-            assert err.count("\n") == 1
-            return err.strip()
-        assert err == ""
-        return out.splitlines()
-
-    return call
+    return partial(run_file, capfd, "cp")
 
 
 @pytest.mark.parametrize("source_slash", ["", "/"])

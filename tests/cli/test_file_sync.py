@@ -2,10 +2,11 @@
 
 import os
 import time
+from functools import partial
 
 import fault_proxy
 import pytest
-from trees import WAYS, contents, put, source_and_target
+from trees import WAYS, contents, put, run_file, source_and_target
 
 import moxing as mox
 from moxing.cli import file_compare, main
@@ -34,17 +35,7 @@ def age(root, seconds):
 
 @pytest.fixture
 def run(capfd):
-    def call(*words, code=0):
-        assert main.main(["file", "sync", *map(str, words)]) == code
-        out, err = capfd.readouterr()
-        if code:
-            assert out == ""
-            assert err.count("\n") == 1
-            return err.strip()
-        assert err == ""
-        return out.splitlines()
-
-    return call
+    return partial(run_file, capfd, "sync")
 
 
 @pytest.mark.parametrize("slashes", [("", ""), ("/", ""), ("", "/"), ("//", "/")])

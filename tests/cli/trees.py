@@ -1,8 +1,9 @@
-"""Directories of files, on a disk or a store."""
+"""Directories of files, on a disk or a store, and commands about them."""
 
 import os
 
 import moxing as mox
+from moxing.cli import main
 
 WAYS = [("disk", "disk"), ("disk", "store"), ("store", "disk"), ("store", "store")]
 
@@ -26,3 +27,15 @@ def source_and_target(request, tmp_path, files):
     source, target = (roots[kind] for kind in request.param)
     put(f"{source}/from", files)
     return f"{source}/from", f"{target}/to"
+
+
+def run_file(capfd, command, *words, code=0):
+    """Runs `moxing file COMMAND`: the lines that it prints, or the one line of its error."""
+    assert main.main(["file", command, *map(str, words)]) == code
+    out, err = capfd.readouterr()
+    if code:
+        assert out == ""
+        assert err.count("\n") == 1
+        return err.strip()
+    assert err == ""
+    return out.splitlines()

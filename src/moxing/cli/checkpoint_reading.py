@@ -6,7 +6,6 @@ import atexit
 import math
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.file.backends import Place, find_place
+from moxing.framework.file.backends import find_place
 from moxing.framework.file.paths import local_path
+from moxing.framework.util.owned_directory import OwnedDirectory
+from moxing.tensorflow.datasets.stored.objects import require_place
 from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.checkpoint import UNREADABLE
 from moxing.tensorflow.executor.fetching import fetch_named
@@ -162,9 +163,8 @@ def open_checkpoint(path: str, argument: str) -> Checkpoint:
       path: the path or url, as the user wrote it. What is on a store is fetched for the time of this process.
       argument: the name of the argument, for messages.
     """
-    place = find_place(path, argument)
-    if place is not None:
-        return _open_fetched(place, argument)
+    if find_place(path, argument) is not None:
+        return _open_fetched(path, argument)
     path = local_path(path, argument)
     found = _find(path, argument)
     if set(found.prefix.replace("-?????-of-", "")) & set("*?[]\\"):
@@ -188,14 +188,16 @@ def open_checkpoint(path: str, argument: str) -> Checkpoint:
     return found
 
 
-def _open_fetched(place: Place, argument: str) -> Checkpoint:
-    directory = tempfile.mkdtemp(prefix="moxing-checkpoint-")
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+def _open_fetched(url: str, argument: str) -> Checkpoint:
+    directory = OwnedDirectory(tempfile.gettempdir(), "moxing-checkpoint-")
+    atexit.register(directory.remove)
+    # Beside the file that the directory is owned by: what is fetched has the names of the store.
+    below = os.path.join(directory.path, "fetched")
     names = ShownNames()
-    local, remote = fetch_named(Place(place.backend, place.path.rstrip("/"), place.url.rstrip("/")), directory)
-    names.add(directory, remote.place.url)
-    if local == directory:
-        for prefix in checkpoint.listed(directory)[:1]:
+    local, remote = fetch_named(require_place(url, argument), below)
+    names.add(below, remote.place.url)
+    if local == below:
+        for prefix in checkpoint.listed(below)[:1]:
             remote.fetch_checkpoint(prefix)
     try:
         found = open_checkpoint(local, argument)

@@ -67,6 +67,9 @@ def _local_tags(path: str, tag: str, length: int) -> Iterator[str]:
 
 def _tag(path: str, length: int, part: int | None) -> str:
     """The MD5, or for parts the MD5 of their MD5s and their number."""
+    from moxing.framework.file.s3_multipart import combined_etag
+    from moxing.framework.file.s3_xml import Part
+
     digests = []
     with mox.file.File(path, "rb") as stream:
         for start in range(0, max(length, 1), part or max(length, 1)):
@@ -75,11 +78,10 @@ def _tag(path: str, length: int, part: int | None) -> str:
             while left > 0 and (chunk := stream.read(min(_CHUNK, left))):
                 digest.update(chunk)
                 left -= len(chunk)
-            digests.append(digest)
+            digests.append(digest.hexdigest())
     if part is None:
-        return digests[0].hexdigest()
-    joined = hashlib.md5(b"".join(digest.digest() for digest in digests), usedforsecurity=False)
-    return f"{joined.hexdigest()}-{len(digests)}"
+        return digests[0]
+    return combined_etag([Part(digest) for digest in digests]) or ""
 
 
 def _same_bytes(source: str, target: str) -> bool:

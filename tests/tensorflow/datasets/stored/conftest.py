@@ -35,3 +35,12 @@ def proxy(proxy):
 
     file.set_auth(retry=2)
     return proxy
+
+
+@pytest.fixture
+def url(folder, s3_folder) -> str:
+    """The url of a copy of the test's own `folder`."""
+    from moxing.framework import file
+
+    file.copy_parallel(str(folder), s3_folder)
+    return s3_folder

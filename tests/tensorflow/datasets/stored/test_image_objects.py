@@ -34,12 +34,6 @@ def folder(tmp_path) -> Path:
     return root
 
 
-@pytest.fixture
-def url(folder, s3_folder) -> str:
-    mox_file.file.copy_parallel(str(folder), s3_folder)
-    return s3_folder
-
-
 def read(base_dir, *names, most=10**6, seed=5, data_class=mox.ImageClassificationRawDataset, shard=None, **options):
     """All elements of a data set, or of the part of one worker."""
     with session() as opened:

@@ -36,12 +36,6 @@ def folder(tmp_path) -> Path:
     return root
 
 
-@pytest.fixture
-def url(folder, s3_folder) -> str:
-    mox_file.file.copy_parallel(str(folder), s3_folder)
-    return s3_folder
-
-
 class Records(BaseTFRecordDataset):
     """The keys as they are."""
 
