@@ -153,7 +153,7 @@ def glob_all(patterns: Any) -> list[str]:
     if isinstance(patterns, str | bytes | os.PathLike):
         patterns = [patterns]
     own = _with_tensorflow_errors(glob)
-    return [path for one in patterns for path in (own(one) if is_remote(one) else tf.gfile.Glob(one))]
+    return [path for one in patterns for path in (own(one) if is_remote(one) else _real.get_matching_files(one))]
 
 
 def listdir(path: Any) -> list[str]:

@@ -29,9 +29,11 @@ def shift(old: str, new: str) -> None:
     is installed, of pandas. A name that a module has taken before
     with `from os.path import exists` is out of reach: shift at the top of the script.
 
+    `shift('tf', 'mox')` does the same for `tf.gfile` and `tf.io.gfile`.
+
     Args:
-      old: 'os', or 'mox' to undo it.
-      new: 'mox', or 'os' to undo it.
+      old: 'os' or 'tf', or 'mox' to undo it.
+      new: 'mox', or 'os' or 'tf' to undo it.
 
     Raises:
       ValueError: Any other pair of names.
@@ -63,8 +65,11 @@ def shift(old: str, new: str) -> None:
             if stand_in is not None and hasattr(stand_in, _ORIGINAL):
                 _put(module, route.name, stand_in, getattr(stand_in, _ORIGINAL))
         _bridge("uninstall")
+    elif {old, new} == {"tf", "mox"}:
+        # By its name: it needs TensorFlow, and nothing here does.
+        _call("moxing.tf1.gfile_shift", "install" if new == "mox" else "uninstall")
     else:
-        raise ValueError(f"old={old!r}, new={new!r}: expected shift('os', 'mox') or shift('mox', 'os').")
+        raise ValueError(f"old={old!r}, new={new!r}: expected shift('os', 'mox') or shift('tf', 'mox'), or back.")
 
 
 def _find_module(name: str) -> Any:
@@ -77,7 +82,11 @@ def _find_module(name: str) -> Any:
 def _bridge(action: str) -> None:
     """pandas and others open urls through fsspec, where that is installed."""
     if importlib.util.find_spec("fsspec") is not None:
-        getattr(importlib.import_module("moxing.framework.file.fsspec_bridge"), action)()
+        _call("moxing.framework.file.fsspec_bridge", action)
+
+
+def _call(module: str, action: str) -> None:
+    getattr(importlib.import_module(module), action)()
 
 
 def _put(module: Any, name: str, present: Callable[..., Any], successor: Callable[..., Any]) -> None:
