@@ -249,8 +249,9 @@ def test_event_files_come_where_checkpoints_are_written_faster_than_sent(s3_fold
 
 
 def test_ctrl_c_ends_an_upload_after_the_requests_under_way(proxy, s3_folder, tmp_path):
-    """40 parts, of which each takes long: those that were not begun stay away, and nothing is left on the store."""
+    """40 parts, of which each takes seconds: those that were not begun stay away, and nothing is left on the store."""
     size = 40 << 23
+    proxy.limit_uploads(2 << 20)
     with open(tmp_path / "large", "wb") as stream:
         stream.truncate(size)
     proxy.fail("slow_upload", times=float("inf"))
