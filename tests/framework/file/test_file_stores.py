@@ -469,6 +469,22 @@ def test_processes(s3_folder, tmp_path, monkeypatch, own_settings, store, use_qu
     assert len(started) == 4
 
 
+@pytest.mark.parametrize("copy", [mox.file.copy, mox.file.copy_parallel])
+def test_one_part_after_the_other_where_a_script_wants_that(proxy, s3_folder, tmp_path, monkeypatch, copy):
+    size = 4 << 23
+    (tmp_path / "large").write_bytes(os.urandom(size))
+    monkeypatch.setattr(file_io, "_LARGE_FILE_METHOD", 2)
+    copy(tmp_path / "large", s3_folder + "/large")
+    copy(s3_folder + "/large", tmp_path / "copy")
+    assert proxy.connections == 1
+    monkeypatch.setattr(file_io, "_LARGE_FILE_METHOD", 1)
+    monkeypatch.setattr(file_io, "_LARGE_FILE_TASK_NUM", 2)
+    copy(tmp_path / "large", s3_folder + "/large")
+    copy(s3_folder + "/large", tmp_path / "copy")
+    assert proxy.connections == 2
+    assert (tmp_path / "copy").read_bytes() == (tmp_path / "large").read_bytes()
+
+
 def test_an_error_in_a_process_is_raised_here(proxy, s3_folder, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "_FILES_PER_PROCESS", 20)
     monkeypatch.setattr(running, "_BATCH", 5)

@@ -17,7 +17,7 @@ from moxing.framework.file.operations import exists, is_directory
 from moxing.framework.file.paths import Url, local_path
 from moxing.framework.file.progress import transfer_bar
 from moxing.framework.file.remote_file import missing_file
-from moxing.framework.file.running import run_tasks
+from moxing.framework.file.running import parts_at_once, run_tasks
 from moxing.framework.file.target_tree import TargetTree
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def copy_tree(src_url: Url, dst_url: Url, names: list[str] | None, options: Copy
             raise not_exists("src_url", src)
         if names is not None:
             raise ValueError(f"file_list={names!r}: expected None, since src_url={src!r} is a file.")
-        copy_one(src, dst, options.threads)
+        copy_one(src, dst, parts_at_once(options.threads))
         return
     entries = _local_entries(local_path(src, "src_url"), names) if source is None else _remote_entries(source, names)
     if names is not None:

@@ -48,14 +48,24 @@ def run_tasks(tasks: list[CopyTask], options: CopyOptions) -> None:
 
 def _share_out(tasks: list[CopyTask], threads: int) -> list[CopyTask]:
     """Large files first, since they take longest, each with its share of the requests that may be under way."""
-    from moxing.framework.file import file_io
-
     large = sum(task.length > _LARGE for task in tasks)
-    at_once = max(1, min(int(file_io._LARGE_FILE_TASK_NUM), threads // large if large else threads))
-    if file_io._LARGE_FILE_METHOD == 2:
-        at_once = 1
+    at_once = parts_at_once(threads // max(1, large))
     ordered = sorted(tasks, key=lambda task: task.length, reverse=True) if large else tasks
     return [task._replace(at_once=at_once) for task in ordered]
+
+
+def parts_at_once(threads: int = CopyOptions.threads) -> int:
+    """How many parts of a large file are under way at a time, as scripts have set it and with so many threads at most.
+
+    Example:
+      >>> parts_at_once(), parts_at_once(threads=3)
+      (8, 3)
+    """
+    from moxing.framework.file import file_io
+
+    if file_io._LARGE_FILE_METHOD == 2:
+        return 1
+    return max(1, min(int(file_io._LARGE_FILE_TASK_NUM), threads))
 
 
 def _count_processes(files: int, options: CopyOptions) -> int:

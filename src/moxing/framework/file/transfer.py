@@ -41,9 +41,10 @@ def copy(src_url: Url, dst_url: Url, client_id: str | None = None) -> None:
     """
     if find_place(src_url, "src_url") or find_place(dst_url, "dst_url"):
         from moxing.framework.file.remote_transfer import copy_one
+        from moxing.framework.file.running import parts_at_once
 
         _check_other(src_url, dst_url)
-        copy_one(src_url, dst_url, at_once=8)
+        copy_one(src_url, dst_url, parts_at_once())
         return
     src, dst = local_path(src_url, "src_url"), local_path(dst_url, "dst_url")
     if not os.path.exists(src):
