@@ -32,7 +32,8 @@ def no_settings(own_settings):
 
 def test_the_signature_is_the_documented_one():
     parameters = inspect.signature(mox.file.set_auth).parameters
-    assert list(parameters) == NAMES
+    assert list(parameters) == [*NAMES, "negotiation"]
+    assert parameters["negotiation"].kind is inspect.Parameter.KEYWORD_ONLY
     assert all(parameter.default is None for parameter in parameters.values())
 
 
@@ -49,6 +50,12 @@ def test_settings_are_merged():
     assert find_access("s3", get_settings(), {}).keep_alive is False
 
 
+@pytest.mark.parametrize("value", [True, False])
+def test_there_is_one_kind_of_signature(value):
+    mox.file.set_auth(negotiation=value)
+    assert get_settings() == Settings()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -56,7 +63,7 @@ def test_settings_are_merged():
         *({"port": 0}, {"port": 70000}, {"port": "80"}, {"port": True}, {"is_secure": 1}, {"ssl_verify": "no"}),
         *({"long_conn_mode": 0}, {"path_style": "x"}, {"retry": -1}, {"retry": 1.5}, {"retry_wait": -1}),
         *({"client_timeout": 0}, {"client_timeout": "5"}, {"list_max_keys": 0}, {"list_max_keys": 1001}),
-        *({"server": "host:99999"}, {"server": "https://AK:SECRET@host"}),
+        *({"server": "host:99999"}, {"server": "https://AK:SECRET@host"}, {"negotiation": "no"}),
     ],
 )
 def test_wrong_values_change_nothing(wrong):

@@ -29,6 +29,8 @@ def set_auth(
     retry_wait: float | None = None,
     client_timeout: float | None = None,
     list_max_keys: int | None = None,
+    *,
+    negotiation: bool | None = None,
 ) -> None:
     """Sets how `s3://` and `obs://` urls are reached. What is None stays as it is.
 
@@ -50,6 +52,8 @@ def set_auth(
         random part. By default 0.2.
       client_timeout: After how many seconds without an answer a request has failed. By default 60.
       list_max_keys: How many names one request of a listing asks for, 1 to 1000. By default 1000.
+      negotiation: Whether the kind of signature is negotiated with the store first. There is only one kind here, which
+        all stores take: with True as with False there is nothing to negotiate.
 
     Raises:
       ValueError: A value that cannot be; nothing is set then.
@@ -64,6 +68,7 @@ def set_auth(
     """
     global _settings
     given = dict(locals())
+    _check("negotiation", given.pop("negotiation"), lambda v: isinstance(v, bool), "True or False")
     for name in ("ak", "sk", "server"):
         _check(name, given[name], lambda v: isinstance(v, str) and bool(v.strip()), "a string", name != "server")
     for name, low, high in (("port", 1, 65535), ("list_max_keys", 1, 1000), ("retry", 0, 1000)):
