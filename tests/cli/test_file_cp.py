@@ -142,12 +142,20 @@ def test_hostile_keys_stay_inside(run, s3_folder, tmp_path, monkeypatch, key):
     assert os.listdir(tmp_path) == []
 
 
-def test_two_slashes_in_a_key_stay_two(run, s3_folder, tmp_path):
-    """`a//g` and `a/g` are two objects, though the store at hand takes both for one."""
+def test_two_slashes_are_one(run, s3_folder, tmp_path):
     put(s3_folder, {"a/g": "g"})
-    assert run("--dry-run", f"{s3_folder}/a//g", f"{tmp_path}/got/") == [
-        f"would copy {s3_folder}/a//g to {tmp_path}/got/g"
-    ]
+    run(f"{s3_folder}/a//g", f"{tmp_path}/got//")
+    run("-r", f"{s3_folder}//a//", f"{s3_folder}//b")
+    assert contents(str(tmp_path / "got")) == {"g": "g"}
+    assert contents(s3_folder) == {"a/g": "g", "b/g": "g"}
+
+
+def test_a_key_that_no_url_can_name_is_not_copied(run, s3_folder, monkeypatch):
+    put(s3_folder, {"a/g": "g"})
+    tree = ObjectStore.tree
+    monkeypatch.setattr(ObjectStore, "tree", lambda store, path: [*tree(store, path), RemoteEntry("x//g", False, 1)])
+    assert "'x//g' in it has an empty part" in run("-r", f"{s3_folder}/a", f"{s3_folder}/b", code=2)
+    assert not mox.file.exists(f"{s3_folder}/b")
 
 
 def test_links_in_the_target_lead_nowhere(places, run, tmp_path):

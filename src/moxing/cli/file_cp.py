@@ -102,7 +102,6 @@ def _plan(sources: list[str], target: str, recursive: bool) -> CopyPlan:
 
 
 def _add_file(plan: CopyPlan, item: Item, dst: str) -> None:
-    # With its slash: in a//b the directory of b ends in two.
-    directory = item.url[: -len(item.name)] or "."
+    directory = item.url[: -len(item.name)].rstrip("/") or ("/" if item.url.startswith("/") else ".")
     entry = RemoteEntry(item.name, False, item.length, item.mtime_nsec)
     plan.add(directory, dst, [entry], is_tree=False)

@@ -16,7 +16,7 @@ from moxing.framework.file.copying import CopyTask
 from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import MoxFileNameDuplicateException, is_a_directory, not_exists
 from moxing.framework.file.paths import is_inside, local_path
-from moxing.framework.file.remote_transfer import check_name
+from moxing.framework.file.remote_transfer import check_key, check_name
 from moxing.framework.file.running import CopyOptions, run_tasks
 from moxing.framework.file.target_tree import TargetTree
 
@@ -68,6 +68,9 @@ class CopyPlan:
         source, target = find_place(src, "src_url"), find_place(dst, "dst_url")
         named = [(entry, "/".join(filter(None, (below, entry.relative)))) for entry in entries]
         if target is not None:
+            if source is not None:
+                for entry, _ in named:
+                    check_key(src, entry.relative)
             self._add_remote(src, target, named)
             return
         # Everything is checked before the first file is written: names, links, files and directories of one name.

@@ -22,6 +22,8 @@ NAMES = [
     *("ak", "sk", "server", "port", "is_secure", "ssl_verify", "long_conn_mode", "path_style", "retry"),
     *("retry_wait", "client_timeout", "list_max_keys"),
 ]
+#: Scripts give these as well.
+BEYOND = ["negotiation", "obs_client_log"]
 SECRET = store_server.SECRET_KEY
 
 
@@ -32,8 +34,8 @@ def no_settings(own_settings):
 
 def test_the_signature_is_the_documented_one():
     parameters = inspect.signature(mox.file.set_auth).parameters
-    assert list(parameters) == [*NAMES, "negotiation"]
-    assert parameters["negotiation"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert list(parameters) == [*NAMES, *BEYOND]
+    assert all(parameters[name].kind is inspect.Parameter.KEYWORD_ONLY for name in BEYOND)
     assert all(parameter.default is None for parameter in parameters.values())
 
 
@@ -50,9 +52,10 @@ def test_settings_are_merged():
     assert find_access("s3", get_settings(), {}).keep_alive is False
 
 
+@pytest.mark.parametrize("name", BEYOND)
 @pytest.mark.parametrize("value", [True, False])
-def test_there_is_one_kind_of_signature(value):
-    mox.file.set_auth(negotiation=value)
+def test_one_kind_of_signature_and_no_log(name, value):
+    mox.file.set_auth(**{name: value})
     assert get_settings() == Settings()
 
 
@@ -63,7 +66,7 @@ def test_there_is_one_kind_of_signature(value):
         *({"port": 0}, {"port": 70000}, {"port": "80"}, {"port": True}, {"is_secure": 1}, {"ssl_verify": "no"}),
         *({"long_conn_mode": 0}, {"path_style": "x"}, {"retry": -1}, {"retry": 1.5}, {"retry_wait": -1}),
         *({"client_timeout": 0}, {"client_timeout": "5"}, {"list_max_keys": 0}, {"list_max_keys": 1001}),
-        *({"server": "host:99999"}, {"server": "https://AK:SECRET@host"}, {"negotiation": "no"}),
+        *({"server": "host:99999"}, {"server": "https://AK:SECRET@host"}, {"negotiation": "no"}, {"obs_client_log": 0}),
     ],
 )
 def test_wrong_values_change_nothing(wrong):

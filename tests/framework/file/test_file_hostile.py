@@ -196,20 +196,43 @@ def test_keys_with_empty_parts_are_no_paths(proxy, s3_folder, tmp_path):
     assert mox.file.glob(f"{url}/*") == [f"{url}/c", f"{url}/f"]
     assert mox.file.glob(f"{url}/*/*") == [f"{url}/c/h"]
     assert mox.file.glob(f"{url}/**", recursive=True) == [f"{url}/{name}" for name in ("", "c", "c/h", "f")]
-    # They can be asked for.
-    assert mox.file.glob(f"{url}//*") == [f"{url}//g"]
-    assert mox.file.glob(f"{url}//**", recursive=True) == [f"{url}//", f"{url}//g"]
-    assert mox.file.list_directory(f"{url}//") == ["g"]
     assert mox.file.get_size(url, recursive=True) == 5
     assert mox.file.list_directory(f"{s3_folder}/n") == []
     with pytest.raises(ValueError, match="cannot be a path below dst_url"):
         mox.file.copy_parallel(url, tmp_path / "dst")
+    for change in (mox.file.copy_parallel, mox.file.rename):
+        with pytest.raises(ValueError, match="the key '.*' in it has an empty part"):
+            change(url, f"{s3_folder}/elsewhere")
+    assert not any("elsewhere/" in target for method, target in proxy.requests if method == "PUT")
     mox.file.shift("os", "mox")
     try:
         with pytest.raises(OSError, match="not empty"):
             os.rmdir(f"{s3_folder}/n")
     finally:
         mox.file.shift("mox", "os")
+
+
+def test_several_slashes_in_a_url_are_one(proxy, s3_folder, tmp_path):
+    """As in a path. Scripts join `s3://bucket/log/`, as a platform passed it, and `/name`."""
+    directory = f"{s3_folder}//log/"
+    mox.file.write(directory + "/a.txt", "a")
+    assert mox.file.read(f"{s3_folder}/log/a.txt") == "a" == mox.file.read(f"{s3_folder}///log//a.txt")
+    assert mox.file.exists(directory + "//a.txt")
+    assert mox.file.list_directory(directory) == ["a.txt"]
+    assert mox.file.glob(directory + "/*.txt") == [f"{s3_folder}/log/a.txt"]
+    assert list(mox.file.walk(directory + "/")) == [(f"{s3_folder}/log/", [], ["a.txt"])]
+    with mox.file.File(directory + "/a.txt", "a") as stream:
+        stream.write("b")
+    mox.file.copy_parallel(directory, tmp_path / "got")
+    mox.file.copy_parallel(tmp_path / "got", directory + "/copy//")
+    mox.file.rename(directory + "/copy", directory + "//moved")
+    assert mox.file.list_directory(s3_folder, recursive=True, skip_dir=True) == ["log/a.txt", "log/moved/a.txt"]
+    with pytest.raises(ValueError, match="dst_url"):
+        mox.file.copy_parallel(directory, f"{s3_folder}/log//inside")
+    mox.file.remove(directory + "/", recursive=True)
+    assert not mox.file.exists(f"{s3_folder}/log")
+    # Not only the store at hand, which makes one of them itself.
+    assert not any("//" in target or "%2F%2F" in target for _, target in proxy.requests)
 
 
 def test_a_pattern_below_nothing_matches_nothing(s3_folder):

@@ -67,7 +67,7 @@ def assert_same_weights(left, right):
 def test_same_files_as_on_a_local_disk(s3_folder, tmp_path, lines, temporary):
     settings = {"save_model_steps": 10, "save_summary_steps": 5, "export_model": True}
     mox.set_flag("keep_checkpoint_max", 2)
-    there = train(s3_folder + "/", 25, **settings)
+    there = train(s3_folder.replace("s3://tests/", "s3://tests//") + "//", 25, **settings)
     assert stages(temporary) == []
     said = lines()
     here = train(tmp_path / "log", 25, **settings)

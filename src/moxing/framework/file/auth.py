@@ -31,6 +31,7 @@ def set_auth(
     list_max_keys: int | None = None,
     *,
     negotiation: bool | None = None,
+    obs_client_log: bool | None = None,
 ) -> None:
     """Sets how `s3://` and `obs://` urls are reached. What is None stays as it is.
 
@@ -54,6 +55,8 @@ def set_auth(
       list_max_keys: How many names one request of a listing asks for, 1 to 1000. By default 1000.
       negotiation: Whether the kind of signature is negotiated with the store first. There is only one kind here, which
         all stores take: with True as with False there is nothing to negotiate.
+      obs_client_log: Whether the client that Huawei publishes for OBS writes a log. Another one is at work here, which
+        writes none.
 
     Raises:
       ValueError: A value that cannot be; nothing is set then.
@@ -68,7 +71,8 @@ def set_auth(
     """
     global _settings
     given = dict(locals())
-    _check("negotiation", given.pop("negotiation"), lambda v: isinstance(v, bool), "True or False")
+    for name in ("negotiation", "obs_client_log"):
+        _check(name, given.pop(name), lambda v: isinstance(v, bool), "True or False")
     for name in ("ak", "sk", "server"):
         _check(name, given[name], lambda v: isinstance(v, str) and bool(v.strip()), "a string", name != "server")
     for name, low, high in (("port", 1, 65535), ("list_max_keys", 1, 1000), ("retry", 0, 1000)):

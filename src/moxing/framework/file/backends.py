@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _STORES = ("s3", "obs")
 _BUCKET = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$")
+_SLASHES = re.compile("//+")
 
 
 class Backend(ABC):
@@ -131,7 +132,7 @@ class Backend(ABC):
 
 
 class Place(NamedTuple):
-    """A url that is not local: its backend, the path there, and the url as it was given."""
+    """A url that is not local: its backend, the path there, and the url, as it was given but for doubled slashes."""
 
     backend: Backend
     path: str
@@ -157,6 +158,8 @@ def find_place(url: Url, argument: str) -> Place | None:
     Example:
       >>> find_place('/data/a', 'url') is None
       True
+      >>> find_place('s3://bucket//a///b/', 'url').url
+      's3://bucket/a/b/'
       >>> find_place('s3://', 'url')
       Traceback (most recent call last):
       ...
@@ -180,6 +183,10 @@ def find_place(url: Url, argument: str) -> Place | None:
     if scheme in _STORES:
         if not _BUCKET.match(path.partition("/")[0]):
             raise ValueError(f"{argument}={text!r}: expected {scheme}://bucket or {scheme}://bucket/key.")
+        if "//" in path:
+            # As in a path: scripts join a directory that ends in a slash and a name that begins with one.
+            path = _SLASHES.sub("/", path)
+            text = f"{scheme}://{path}"
         return Place(_store(scheme), path, text)
     from moxing.framework.file.fsspec_backend import find_backend
 

@@ -25,7 +25,7 @@ def read_entries(place: Place, argument: str) -> list[RemoteEntry]:
 
 
 def has_path(entry: RemoteEntry) -> bool:
-    """Whether an entry of a tree can be a path: `a//b` cannot, and joined to a directory `/b` is a local path.
+    """Whether an entry of a tree can be a path: of `a//b`, a url makes `a/b`, which may be another object.
 
     Example:
       >>> has_path(RemoteEntry('a/b', False)), has_path(RemoteEntry('a//b', False)), has_path(RemoteEntry('/b', False))
@@ -133,9 +133,7 @@ def glob_place(place: Place, recursive: bool) -> list[str]:
 def _match(place: Place, parts: list[str], recursive: bool) -> Iterator[str]:
     position = next((n for n, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
     if position:
-        fixed = "/".join(parts[:position])
-        # A directory whose name is empty needs both of its slashes.
-        place = place.child(f"{fixed}/" if position < len(parts) and not parts[position - 1] else fixed)
+        place = place.child("/".join(parts[:position]))
     rest = parts[position + 1 :]
     if position == len(parts):
         if place.backend.stat(place.path) is not None:

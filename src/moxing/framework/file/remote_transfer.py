@@ -172,6 +172,19 @@ def check_name(src: str, relative: str) -> str:
     return relative
 
 
+def check_key(src: str, relative: str) -> None:
+    """Refuses a key below `src` that no url can name, since there several slashes are one.
+
+    Example:
+      >>> check_key('s3://bucket', 'a/b')
+    """
+    if relative and "" in relative.split("/"):
+        raise ValueError(
+            f"src_url={src!r}: the key {relative!r} in it has an empty part, which no url can name; nothing was "
+            "copied. Name the files to copy in file_list."
+        )
+
+
 def _plan_upload(src: str, target: Place, entries: Iterable[RemoteEntry], source: Place | None) -> list[CopyTask]:
     backend, path, url = target
     found = backend.stat(path.rstrip("/"))
@@ -180,6 +193,9 @@ def _plan_upload(src: str, target: Place, entries: Iterable[RemoteEntry], source
     if source is not None:
         _check_not_inside(source, target)
     planned = list(entries)
+    if source is not None:
+        for entry in planned:
+            check_key(src, entry.relative)
     parents = {os.path.dirname(entry.relative) for entry in planned}
     if not backend.has_real_directories:
         # Directories with something in them are there by that alone.

@@ -14,6 +14,8 @@ from stored_data import fetched_keys, listings, same
 
 import moxing as mox_file
 import moxing.tensorflow as mox
+from moxing.framework.file.entries import RemoteEntry
+from moxing.framework.file.object_store import ObjectStore
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.datasets.journal import open_journal
 
@@ -57,6 +59,14 @@ def test_metadata_is_that_of_the_local_copy(folder, url, proxy):
     assert stored.labels_list == ["elk", "cat", "dog"]
     assert listings(proxy) == 1
     assert fetched_keys(proxy) == ["labels.txt"]
+
+
+def test_slashes_of_joined_urls_and_keys_that_have_no_url(folder, url, monkeypatch):
+    tree = ObjectStore.tree
+    monkeypatch.setattr(ObjectStore, "tree", lambda *args: [*tree(*args), RemoteEntry("cat//twin.png", False, 1)])
+    stored = mox.ImageClassificationRawMetadata(url + "//")
+    assert stored.paths == mox.ImageClassificationRawMetadata(url).paths
+    assert len(stored.paths) == 101
 
 
 @pytest.mark.parametrize("shuffle", [True, False])

@@ -12,6 +12,7 @@ from moxing.framework.file.backends import Place, find_place
 from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import MoxFileReadException
 from moxing.framework.file.paths import Url
+from moxing.framework.file.remote_listing import has_path
 from moxing.tensorflow.datasets.stored.patience import patiently
 
 _MISSING = "cannot be read: there is no such object"
@@ -59,14 +60,15 @@ def require_place(url: Url, argument: str) -> Place:
 
 
 def list_tree(place: Place, argument: str) -> Iterator[RemoteEntry]:
-    """All that is below a directory of a store, with one recursive listing, in the order of the store.
+    """All that is below a directory of a store and has a url, with one recursive listing, in the order of the store.
 
     Raises:
       ValueError: There is no such directory.
     """
     entry = None
     for entry in place.backend.tree(place.path):
-        yield entry
+        if has_path(entry):
+            yield entry
     if entry is None and not place.backend.is_directory(place.path):
         state = "does not exist" if place.backend.stat(place.path) is None else "is a file"
         raise ValueError(f"{argument}={place.url!r} {state}: expected a directory.")

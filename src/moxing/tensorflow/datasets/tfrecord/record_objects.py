@@ -24,6 +24,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework import file
 from moxing.framework.file.errors import MoxFileReadException, not_exists
+from moxing.framework.file.remote_listing import has_path
 from moxing.framework.file.replacing import replace_file
 from moxing.tensorflow.datasets.stored.data_cache import DataCache, data_cache, download, file_cache
 from moxing.tensorflow.datasets.stored.look_ahead import LookAhead, RequestThreads, requests_ahead, requests_at_once
@@ -73,7 +74,8 @@ def find_objects(base_dir: str, file_pattern: str | Sequence[str]) -> list[Store
     place = require_place(base_dir, "base_dir")
     # Without folders in the patterns, what is in folders need not be listed.
     flat = all("/" not in pattern and pattern != "**" for pattern in patterns)
-    entries = place.backend.entries(place.path) or [] if flat else list(place.backend.tree(place.path))
+    listed = place.backend.entries(place.path) or () if flat else place.backend.tree(place.path)
+    entries = list(filter(has_path, listed))
     if not entries and not place.backend.is_directory(place.path):
         raise not_exists("base_dir", place.url, "no such directory")
     files = [entry for entry in entries if not entry.is_directory and not re.search(r"(^|/)(\.|$)", entry.relative)]
