@@ -368,6 +368,7 @@ FLAGS = FlagRegistry(
         Flag("max_image_pixels", int, 178_000_000, "Images of more pixels are refused before they are decoded."),
         Flag("data_requests", int, 32, "Requests for a data set on an object store that are under way at once."),
         Flag("data_patience", float, 300.0, "Seconds for which a run waits for the data of a store that is away."),
+        Flag("upload_patience", float, 300.0, "Seconds for which a run that has ended waits for a store to upload to."),
         Flag("data_cache_dir", str, None, "Local directory that keeps what was read of data sets on object stores."),
         Flag("data_cache_gb", float, 100.0, "How large the cache of data sets on object stores may become, in GB."),
         Flag("restart", bool, False, "Move the checkpoints in log_dir aside and train from the start."),

@@ -63,6 +63,7 @@ def test_one_kind_of_signature_and_no_log(name, value):
     "wrong",
     [
         *({"ak": ""}, {"sk": 3}, {"ak": "AK"}, {"sk": "SK"}, {"server": ""}, {"server": "ftp://x"}, {"server": "a/b"}),
+        *({"sk": "SECRET\n", "ak": "AK"}, {"ak": "A K", "sk": "SECRET"}),
         *({"port": 0}, {"port": 70000}, {"port": "80"}, {"port": True}, {"is_secure": 1}, {"ssl_verify": "no"}),
         *({"long_conn_mode": 0}, {"path_style": "x"}, {"retry": -1}, {"retry": 1.5}, {"retry_wait": -1}),
         *({"client_timeout": 0}, {"client_timeout": "5"}, {"list_max_keys": 0}, {"list_max_keys": 1001}),
@@ -74,6 +75,28 @@ def test_wrong_values_change_nothing(wrong):
         mox.file.set_auth(retry_wait=wrong.pop("retry_wait", 2.5), **wrong)
     assert get_settings() == Settings()
     assert "SECRET" not in str(caught.value)
+
+
+def test_why_keys_are_refused(s3_folder):
+    """The answer to HEAD has no body; the reason is asked for."""
+    mox.file.write(f"{s3_folder}/x", "x")
+    mox.file.set_auth(ak=store_server.ACCESS_KEY, sk="another")
+    calls = (mox.file.exists, mox.file.read, mox.file.stat, mox.file.list_directory, mox.file.is_directory)
+    for call in calls:
+        with pytest.raises(mox.file.MoxFileRespException) as caught:
+            call(f"{s3_folder}/x")
+        assert caught.value.resp.code == "SignatureDoesNotMatch", call
+        assert "the keys came from set_auth" in str(caught.value)
+        # Also of a listing, which asks the bucket.
+        assert caught.value.filename.rstrip("/") == f"{s3_folder}/x"
+    with pytest.raises(mox.file.MoxFileRespException, match="SignatureDoesNotMatch"):
+        mox.file.exists(s3_folder.rpartition("/")[0])
+
+
+def test_a_bucket_that_is_not_there(s3_folder):
+    for call in (mox.file.stat, mox.file.list_directory, mox.file.get_size):
+        with pytest.raises(FileNotFoundError, match="no such bucket: 's3://nosuchbucket'"):
+            call("s3://nosuchbucket")
 
 
 def test_where_keys_come_from(tmp_path):

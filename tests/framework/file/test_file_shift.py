@@ -283,8 +283,14 @@ def test_pandas_and_numpy_take_urls(s3_folder, shifted, scheme, tmp_path, monkey
     with open(f"{folder}/x.txt.gz", "wb") as f:
         f.write(gzip.compress(b"1 2\n3 4\n"))
     assert np.loadtxt(f"{folder}/x.txt.gz").tolist() == [[1, 2], [3, 4]]
-    with pytest.raises(ValueError, match="without .gz"):
-        np.lib._datasource.open(f"{folder}/y.gz", "wt")
+    for ending in ("gz", "bz2", "xz"):
+        open(f"{folder}/y.{ending}", "w").close()
+        np.savetxt(f"{folder}/y.{ending}", 3 * array)
+        assert np.loadtxt(f"{folder}/y.{ending}").tolist() == (3 * array).tolist()
+    with np.lib._datasource.open(f"{folder}/z.gz", "wb") as f:
+        f.write(b"packed")
+    with open(f"{folder}/z.gz", "rb") as f:
+        assert gzip.decompress(f.read()) == b"packed"
     assert os.listdir(tmp_path) == []
 
 

@@ -138,7 +138,8 @@ def test_a_reader_never_sees_half_of_one(s3_folder, tmp_path):
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        train(s3_folder, 400, save_model_steps=1)
+        # Long enough for a number of uploads, on a fast machine too.
+        train(s3_folder, 400, save_model_steps=1, output_fn=lambda _: time.sleep(0.02), output_every_n_steps=1)
     finally:
         over.set()
         reader.join()

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -18,6 +19,7 @@ from line_problem import line_model
 from line_problem import run as run_line
 
 import moxing.tensorflow as mox
+from moxing.framework.flags import FLAGS, FlagError
 from moxing.tensorflow.executor import UploadError
 
 
@@ -475,6 +477,31 @@ def test_what_could_not_be_uploaded_is_named_and_kept(proxy, s3_folder, temporar
     assert train(s3_folder, 7).global_step == 7
     # What is kept belongs to the user now.
     assert stages(temporary) == [kept]
+    assert [line for line in lines() if f"could not upload all to {s3_folder} and kept it in {kept}." in line]
+
+
+def test_at_the_end_a_store_that_is_away_is_waited_for(proxy, s3_folder, temporary, lines):
+    FLAGS.set("upload_patience", 60)
+    timer = threading.Timer(8, proxy.fail, ("", 0))
+
+    def lose(outputs):
+        if not timer.is_alive():
+            proxy.fail("reset", times=float("inf"))
+            timer.start()
+
+    train(s3_folder, 1, save_model_steps=3, output_fn=lose, output_every_n_steps=1)
+    assert checkpoints(s3_folder)[-1] == 1
+    assert stages(temporary) == []
+    said = lines()
+    assert len([line for line in said if line.startswith(f"Not uploaded to {s3_folder}: ")]) <= 2
+    assert f"Uploads to {s3_folder} work again." in said
+
+
+def test_a_wrong_patience_is_told_at_once(s3_folder):
+    FLAGS.set("upload_patience", -1)
+    with pytest.raises(FlagError, match="--upload_patience=-1"):
+        train(s3_folder, 1)
+    assert names(s3_folder) == []
 
 
 def test_a_failure_in_between_is_a_warning(proxy, s3_folder, lines):

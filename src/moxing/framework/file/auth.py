@@ -73,8 +73,11 @@ def set_auth(
     given = dict(locals())
     for name in ("negotiation", "obs_client_log"):
         _check(name, given.pop(name), lambda v: isinstance(v, bool), "True or False")
-    for name in ("ak", "sk", "server"):
-        _check(name, given[name], lambda v: isinstance(v, str) and bool(v.strip()), "a string", name != "server")
+    _check("server", server, lambda v: isinstance(v, str) and bool(v.strip()), "a string")
+    for name in ("ak", "sk"):
+        # Read from a file, a key often comes with the end of its line.
+        expected = "a string without spaces and line breaks"
+        _check(name, given[name], lambda v: isinstance(v, str) and v.split() == [v], expected, secret=True)
     for name, low, high in (("port", 1, 65535), ("list_max_keys", 1, 1000), ("retry", 0, 1000)):
         expected = f"an integer from {low} to {high}"
         _check(name, given[name], lambda v, a=low, b=high: _is_integer(v) and a <= v <= b, expected)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
+import re
 from typing import Any
+
+_BUCKET = re.compile("(s3|obs)://[^/]+/?")
 
 
 class UnsupportedSchemeError(ValueError):
@@ -73,7 +76,11 @@ def not_exists(argument: str, url: str, advice: str = "no such file or directory
     Example:
       >>> print(not_exists('src_url', '/data/x'))
       [Errno 2] src_url: no such file or directory: '/data/x'
+      >>> print(not_exists('url', 's3://bucket'))
+      [Errno 2] url: no such bucket: 's3://bucket'
     """
+    if advice.startswith("no such ") and _BUCKET.fullmatch(url):
+        advice = "no such bucket"
     return MoxFileNotExistsException(errno.ENOENT, f"{argument}: {advice}", url)
 
 

@@ -185,8 +185,8 @@ class File:
             return int(self._stream.fileno())
         except io.UnsupportedOperation:
             raise io.UnsupportedOperation(
-                f"{self._name!r}: files of a store have no descriptor, as mmap needs one; copy it to the disk first, "
-                "with mox.file.copy."
+                f"{self._name!r}: files of a store have no descriptor, which mmap and np.fromfile need; copy it to the "
+                "disk first, with mox.file.copy."
             ) from None
 
     def isatty(self) -> bool:

@@ -184,7 +184,7 @@ class Client(Requester):
                 pages.append(page)
             return page is not None
 
-        while self.send("GET", bucket, query=query, accept=(404,), check=parse).status != 404:
+        while self.send("GET", bucket, query=query, accept=(404,), check=parse, about=prefix).status != 404:
             yield pages[-1]
             following = pages.pop().next_query
             if not following:

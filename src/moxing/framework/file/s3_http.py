@@ -10,7 +10,8 @@ import time
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import urllib3
@@ -55,6 +56,7 @@ class Request:
     query: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     body: Body = b""
+    about: str = ""  # the key in error messages, where it is not `key`
 
 
 @dataclass
@@ -114,6 +116,7 @@ class Requester:
         body: Body = b"",
         accept: tuple[int, ...] = (),
         check: Callable[[Answer], bool] | None = None,
+        about: str = "",
     ) -> Answer:
         """Sends until there is an answer that is no passing failure, or too many failures.
 
@@ -126,12 +129,13 @@ class Requester:
           body: The content.
           accept: Statuses beside 2xx that the caller understands.
           check: Whether an answer with 2xx is whole; one that was cut off or damaged is asked for again.
+          about: The key that error messages name, where it is not `key`.
 
         Raises:
           MoxFileRespException: The store refused, or failed too often.
           MoxFileReadException: The same for content that was to be read.
         """
-        request = Request(method, bucket, key, quote_query(query or {}), tuple((headers or {}).items()), body)
+        request = Request(method, bucket, key, quote_query(query or {}), tuple((headers or {}).items()), body, about)
         attempt = 0
         while True:
             attempt += 1
@@ -227,7 +231,8 @@ class Requester:
         """Waits before the next attempt; raises if there is to be none."""
         access = self.access
         if not response.may_pass or attempt > access.retry:
-            url = self.url(request.bucket, request.key)
+            response = self._with_reason(response, request)
+            url = self.url(request.bucket, request.about or request.key)
             where = access.endpoint.host_header(access.endpoint.host)
             raise failure(response, request.method, url, access.credentials.source, attempt, where)
         seconds = min(access.retry_wait * 2 ** min(attempt - 1, 16), _LONGEST_WAIT)
@@ -236,6 +241,19 @@ class Requester:
         if wait is not None and wait.isdigit():
             seconds = max(seconds, min(float(wait), _LONGEST_WAIT))
         time.sleep(seconds)
+
+    def _with_reason(self, response: StoreResponse, request: Request) -> StoreResponse:
+        """What the store says to a refused HEAD, to which it must not say anything: the same as GET is refused, too."""
+        if request.method != "HEAD" or response.status not in (400, 401, 403):
+            return response
+        query = request.query or ("" if request.key else quote_query({"list-type": "2", "max-keys": "1"}))
+        asked = replace(request, method="GET", query=query, headers=(("range", "bytes=0-0"),) if request.key else ())
+        with suppress(*TRANSPORT_ERRORS):
+            raw = self.open(asked, self.region(request.bucket))
+            found = parse_error(raw.status, lower(raw.headers), bytes(self.read_body(raw)))
+            if found.status == response.status:
+                return found
+        return response
 
     def region(self, bucket: str) -> str:
         """The region that requests about a bucket are signed for."""

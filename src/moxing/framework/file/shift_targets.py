@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import io
 import os
 import posixpath
 from collections.abc import Callable
@@ -45,10 +46,24 @@ def _numpy_open(
     """numpy.loadtxt and its relatives; they would keep a copy of a url in the current directory and read that."""
     if not path.endswith((".gz", ".bz2", ".xz")):
         return file_object.File(path, mode, encoding=encoding, newline=newline)
-    if "r" not in mode:
-        raise ValueError(f"path={path!r}: expected a name without .gz, .bz2 or .xz to write to.")
     opener = importlib.import_module({"gz": "gzip", "bz2": "bz2", "xz": "lzma"}[path.rpartition(".")[2]]).open
-    return opener(file_object.File(path, "rb"), mode, encoding=encoding, newline=newline)
+    if "r" in mode:
+        return opener(file_object.File(path, "rb"), mode, encoding=encoding, newline=newline)
+    file = file_object.File(path, mode.replace("t", "").replace("b", "") + "b")
+    packed = _PackedWriter(opener(file, "wb"), file)
+    return packed if "b" in mode else io.TextIOWrapper(packed, encoding=encoding, newline=newline)
+
+
+class _PackedWriter(io.BufferedWriter):
+    """Packs what is written to it into a file; both are closed together."""
+
+    def __init__(self, packer: Any, file: file_object.File) -> None:
+        super().__init__(packer)
+        self._file = file
+
+    def close(self) -> None:
+        super().close()
+        self._file.close()
 
 
 def _makedirs(name: str, mode: int = 0o777, exist_ok: bool = False) -> None:

@@ -10,6 +10,8 @@ from contextlib import suppress
 
 #: The file in the directory that its process holds a lock on.
 _OWNER = "owner"
+#: Ends the name of a directory that is being removed.
+_GONE = "-gone"
 
 
 class OwnedDirectory:
@@ -43,9 +45,16 @@ class OwnedDirectory:
         self.path = os.path.join(above, f"{start}{os.urandom(6).hex()}")
         os.rename(new, self.path)
 
+    @staticmethod
+    def left_to_stay(above: str, start: str) -> list[str]:
+        """The directories of that kind that nobody owns, since `leave` was called."""
+        names = sorted(os.listdir(above)) if os.path.isdir(above) else []
+        found = [os.path.join(above, name) for name in names if name.startswith(start) and not name.endswith(_GONE)]
+        return [path for path in found if not os.path.lexists(os.path.join(path, _OWNER))]
+
     def remove(self) -> None:
         """Removes the directory with all that is in it. What cannot be removed is left to the next process."""
-        gone = f"{self.path}-gone"
+        gone = self.path + _GONE
         try:
             # A thread that is still at work there makes nothing in it any more.
             os.rename(self.path, gone)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.file.backends import Place
+from moxing.tensorflow.datasets.stored.patience import may_pass, seconds_of
 from moxing.tensorflow.executor.checkpoint import MARKER, PREFIX
 from moxing.tensorflow.executor.checkpoint_uploads import CheckpointUploads
 from moxing.tensorflow.executor.fetching import SAVED_MODEL, Checkpoints
@@ -21,8 +22,10 @@ _PERIOD = 0.5
 _SHARE_OF_TIME = 0.1
 #: Seconds between two uploads of a file: at least, and at most after failures.
 _LEAST_PAUSE, _MOST_PAUSE = 4.0, 60.0
-#: How often what is left is tried at the end, and the seconds between.
+#: How often what is left is tried at the end at least, and the seconds between.
 _LAST_TRIES, _LAST_PAUSE = 3, 2.0
+#: Seconds between two warnings at the end.
+_SECONDS_A_LINE = 30.0
 
 
 class Mirror:
@@ -47,6 +50,9 @@ class Mirror:
         self._not_before: dict[str, float] = {}
         self._failed: dict[str, int] = {}
         self._reason: Exception | None = None
+        self._next_line = 0.0
+        #: Whether a warning said that something failed, and whether something has succeeded since.
+        self._is_failing = self._has_succeeded = False
         self._thread: threading.Thread | None = None
         self._is_started = False
 
@@ -58,7 +64,7 @@ class Mirror:
         self._thread.start()
 
     def finish(self) -> None:
-        """Uploads what is left.
+        """Uploads what is left. While the store is away, it is tried for `--upload_patience` seconds.
 
         Raises:
           UploadError: something could not be uploaded.
@@ -69,12 +75,14 @@ class Mirror:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        for number in range(_LAST_TRIES):
-            if number:
+        started, tries = time.monotonic(), 0
+        while tries < _LAST_TRIES or self._may_pass_before(started + seconds_of("upload_patience")):
+            if tries:
                 time.sleep(_LAST_PAUSE)
             self._pass()
             if not (waiting := self.waiting()):
                 return
+            tries += 1
         names = ", ".join(list(waiting)[:8]) + (", ..." if len(waiting) > 8 else "")
         files = "1 file" if len(waiting) == 1 else f"{len(waiting)} files"
         url = self._uploader.url
@@ -82,6 +90,11 @@ class Mirror:
             f"{files} of this run could not be uploaded to {url}: {names} ({self._reason}). They are in "
             f"{self._directory}, which is kept: mox.file.copy_parallel({self._directory!r}, {url!r}) brings them there."
         )
+
+    def _may_pass_before(self, end: float) -> bool:
+        """Whether what failed last may succeed by then."""
+        is_passing = self._reason is not None and may_pass(self._reason)
+        return is_passing and not self._uploader.has_given_up and time.monotonic() < end
 
     def give_up(self) -> None:
         """Nothing more is sent; what is under way comes to its end."""
@@ -126,6 +139,7 @@ class Mirror:
     def _pass(self) -> None:
         """Uploads what is due; failures are told, and what failed is tried again later."""
         failures: dict[str, Exception] = {}
+        self._has_succeeded = False
         changed = [relative for relative, version in self._versions() if self._sent.get(relative) != version]
         # What was trained comes first; to the JSON of a checkpoint that is there, a hook may have added something.
         self._send_all([name for name in changed if self._checkpoints.has_new_position(name)], failures)
@@ -141,6 +155,9 @@ class Mirror:
         self._send_all(whole, failures)
         if failures and not self._uploader.has_given_up:
             self._tell(failures)
+        elif self._is_failing and self._has_succeeded:
+            self._is_failing, self._next_line = False, 0.0
+            tf.logging.info("Uploads to %s work again.", self._uploader.url)
 
     def _commit_all(self, marker: str, failures: dict[str, Exception]) -> None:
         while self._is_due(marker) and not self._is_sent(marker):
@@ -180,13 +197,19 @@ class Mirror:
             self._not_before[relative] = time.monotonic() + pause
             return False
         self._failed.pop(relative, None)
+        self._has_succeeded = True
         ended = time.monotonic()
         if os.path.basename(relative) != MARKER:
             self._not_before[relative] = ended + max(_LEAST_PAUSE, (ended - started) / _SHARE_OF_TIME)
         return done
 
     def _tell(self, failures: dict[str, Exception]) -> None:
-        self._reason = next(iter(failures.values()))
+        self._reason, self._is_failing = next(iter(failures.values())), True
+        if self._ending.is_set():
+            # It is tried every few seconds now.
+            if time.monotonic() < self._next_line:
+                return
+            self._next_line = time.monotonic() + _SECONDS_A_LINE
         names = ", ".join(list(failures)[:3]) + (", ..." if len(failures) > 3 else "")
         tf.logging.warning("Not uploaded to %s: %s (%s). It is tried again.", self._uploader.url, names, self._reason)
 

@@ -19,6 +19,7 @@ from moxing.framework.file.progress import transfer_bar
 from moxing.framework.flags import FLAGS
 from moxing.framework.util.owned_directory import OwnedDirectory
 from moxing.tensorflow.cluster.server import staying
+from moxing.tensorflow.datasets.stored.patience import seconds_of
 from moxing.tensorflow.executor import checkpoint
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.fetching import WORTH_A_LINE, RemoteDirectory, fetch_log_dir, fetch_named, set_aside
@@ -91,6 +92,7 @@ class RemoteStage(Stage):
                 _make_directory(place)
             if training and FLAGS.get("restart"):
                 set_aside(place)
+            seconds_of("upload_patience")  # a wrong one is told now
             self._log = RemoteDirectory(place, directory)
             self._mirror = Mirror(directory, os.path.join(root, "links"), place, fetch_log_dir(self._log, training))
 
@@ -201,6 +203,13 @@ def open_stage(config: RunConfig) -> Iterator[Stage]:
         return
     names = ShownNames()
     start = f"moxing-{hashlib.sha256(urls[0].encode()).hexdigest()[:12]}-"
+    for kept in OwnedDirectory.left_to_stay(tempfile.gettempdir(), start):
+        tf.logging.warning(
+            "An earlier run could not upload all to %s and kept it in %s. The upload would overwrite what this run "
+            "writes: copy it before, or remove it.",
+            urls[0],
+            kept,
+        )
     directory = OwnedDirectory(tempfile.gettempdir(), start)
     with names.in_logs():
         stage = None

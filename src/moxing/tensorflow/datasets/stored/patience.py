@@ -46,7 +46,7 @@ def patiently(read: Callable[[], _Found]) -> _Found:
         try:
             found = read()
         except OSError as error:
-            if not may_pass(error) or time.monotonic() - started >= _patience() or _is_over():
+            if not may_pass(error) or time.monotonic() - started >= seconds_of("data_patience") or _is_over():
                 raise
             _tell(error)
             _pause()
@@ -73,7 +73,7 @@ def ended_by(is_over: Callable[[], bool]) -> Iterator[None]:
         _is_over = before
 
 
-def may_pass(error: OSError) -> bool:
+def may_pass(error: BaseException) -> bool:
     """Whether a store that gave this answer, or none, may give another one later.
 
     Example:
@@ -85,10 +85,16 @@ def may_pass(error: OSError) -> bool:
     return getattr(response, "code", "") != "Damaged" and bool(getattr(response, "may_pass", False))
 
 
-def _patience() -> float:
-    seconds = FLAGS.get("data_patience")
+def seconds_of(flag: str) -> float:
+    """The value of a flag that says how long to wait.
+
+    Example:
+      >>> seconds_of('data_patience')
+      300.0
+    """
+    seconds = FLAGS.get(flag)
     if not seconds >= 0:
-        raise FlagError(f"--data_patience={seconds}: expected a number of seconds from 0.")
+        raise FlagError(f"--{flag}={seconds}: expected a number of seconds from 0.")
     return float(seconds)
 
 
@@ -105,7 +111,7 @@ def _tell(error: OSError) -> None:
         if time.monotonic() < _next_line:
             return
         _next_line = time.monotonic() + _SECONDS_A_LINE
-    tf.logging.warning("Waiting for data, up to %g seconds (--data_patience): %s", _patience(), error)
+    tf.logging.warning("Waiting for data, up to %g seconds (--data_patience): %s", seconds_of("data_patience"), error)
 
 
 def _tell_of_the_end() -> None:
