@@ -63,6 +63,8 @@ def test_dropout():
 
 def test_weights():
     with tf.Graph().as_default(), tf.Session() as session:
+        # The first layer has 800 weights: by chance alone their deviation is 5 % off in one of sixty cases.
+        tf.set_random_seed(0)
         build(weight_decay=0.1)
         assert len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)) == 4
         session.run(tf.global_variables_initializer())
