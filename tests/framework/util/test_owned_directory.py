@@ -37,6 +37,17 @@ def test_what_is_to_stay_stays(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_what_was_left_to_stay_is_known(tmp_path, monkeypatch):
+    assert OwnedDirectory.left_to_stay(str(tmp_path / "none"), "mine-") == []
+    kept, held = OwnedDirectory(str(tmp_path), "mine-"), OwnedDirectory(str(tmp_path), "mine-")
+    kept.leave()
+    assert OwnedDirectory.left_to_stay(str(tmp_path), "mine-") == [kept.path]
+    assert OwnedDirectory.left_to_stay(str(tmp_path), "other-") == []
+    monkeypatch.setattr(os, "getuid", lambda: os.stat(kept.path).st_uid + 1)
+    assert OwnedDirectory.left_to_stay(str(tmp_path), "mine-") == [], "another user's, in which nothing can be seen"
+    held.remove()
+
+
 def test_what_is_left_to_stay_while_another_process_looks_at_it_stays(tmp_path, monkeypatch):
     kept = OwnedDirectory(str(tmp_path), "mine-")
     file = tmp_path / os.path.basename(kept.path) / "file"

@@ -246,7 +246,7 @@ class Requester:
         """What the store says to a refused HEAD, to which it must not say anything: the same as GET is refused, too."""
         if request.method != "HEAD" or response.status not in (400, 401, 403):
             return response
-        query = request.query or ("" if request.key else quote_query({"list-type": "2", "max-keys": "1"}))
+        query = "" if request.key else quote_query({"list-type": "2", "max-keys": "1"})
         asked = replace(request, method="GET", query=query, headers=(("range", "bytes=0-0"),) if request.key else ())
         with suppress(*TRANSPORT_ERRORS):
             raw = self.open(asked, self.region(request.bucket))

@@ -35,9 +35,8 @@ class OwnedDirectory:
 
     def __init__(self, above: str, start: str) -> None:
         os.makedirs(above, exist_ok=True)
-        for name in os.listdir(above):
-            if name.startswith(start):
-                _remove_if_left(os.path.join(above, name))
+        for path in _own_directories(above, start):
+            _remove_if_left(path)
         new = tempfile.mkdtemp(prefix=".moxing-new-", dir=above)
         self._lock = os.open(os.path.join(new, _OWNER), os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
@@ -47,9 +46,8 @@ class OwnedDirectory:
 
     @staticmethod
     def left_to_stay(above: str, start: str) -> list[str]:
-        """The directories of that kind that nobody owns, since `leave` was called."""
-        names = sorted(os.listdir(above)) if os.path.isdir(above) else []
-        found = [os.path.join(above, name) for name in names if name.startswith(start) and not name.endswith(_GONE)]
+        """The directories of that kind that no process holds any more, since `leave` was called."""
+        found = [path for path in _own_directories(above, start) if not path.endswith(_GONE)]
         return [path for path in found if not os.path.lexists(os.path.join(path, _OWNER))]
 
     def remove(self) -> None:
@@ -69,10 +67,23 @@ class OwnedDirectory:
         os.close(self._lock)
 
 
+def _own_directories(above: str, start: str) -> list[str]:
+    """Those in `above` whose names begin so and that are this user's: of others it is not known what is in them."""
+    with suppress(FileNotFoundError), os.scandir(above) as entries:
+        found = [entry for entry in entries if entry.name.startswith(start) and entry.is_dir(follow_symlinks=False)]
+        return sorted(entry.path for entry in found if _is_own(entry.path))
+    return []
+
+
+def _is_own(path: str) -> bool:
+    try:
+        return os.lstat(path).st_uid == os.getuid()
+    except FileNotFoundError:
+        return False  # its process has removed it meanwhile
+
+
 def _remove_if_left(path: str) -> None:
     with suppress(OSError):  # its process lives, or it was left to stay
-        if os.lstat(path).st_uid != os.getuid():
-            return
         lock = os.open(os.path.join(path, _OWNER), os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -227,6 +227,6 @@ def _path(name: str, value: Any) -> str | None:
         tf.logging.warning("mox.run(%s=''): the path is empty and counts as not given.", name)
         return None
     # A url that nothing serves is an error here, before anything is built.
-    if find_place(text, f"mox.run: {name}"):
-        return text if text.endswith("://") else text.rstrip("/")
+    if place := find_place(text, f"mox.run: {name}"):
+        return place.url if place.url.endswith("://") else place.url.rstrip("/")
     return local_path(text, f"mox.run: {name}")

@@ -51,7 +51,7 @@ class Mirror:
         self._failed: dict[str, int] = {}
         self._reason: Exception | None = None
         self._next_line = 0.0
-        #: Whether a warning said that something failed, and whether something has succeeded since.
+        #: Whether uploads fail, and whether one has succeeded in the present pass.
         self._is_failing = self._has_succeeded = False
         self._thread: threading.Thread | None = None
         self._is_started = False
@@ -93,7 +93,7 @@ class Mirror:
 
     def _may_pass_before(self, end: float) -> bool:
         """Whether what failed last may succeed by then."""
-        is_passing = self._reason is not None and may_pass(self._reason)
+        is_passing = self._is_failing and self._reason is not None and may_pass(self._reason)
         return is_passing and not self._uploader.has_given_up and time.monotonic() < end
 
     def give_up(self) -> None:
@@ -197,7 +197,7 @@ class Mirror:
             self._not_before[relative] = time.monotonic() + pause
             return False
         self._failed.pop(relative, None)
-        self._has_succeeded = True
+        self._has_succeeded = self._has_succeeded or done
         ended = time.monotonic()
         if os.path.basename(relative) != MARKER:
             self._not_before[relative] = ended + max(_LEAST_PAUSE, (ended - started) / _SHARE_OF_TIME)
