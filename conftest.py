@@ -31,6 +31,15 @@ def fresh_flags(monkeypatch: pytest.MonkeyPatch):
     FLAGS.reset()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def end_of_warm_processes():
+    """Ends the server of `helpers.warm`, if a test has used it."""
+    yield
+    from helpers import warm
+
+    warm.close()
+
+
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory):
     """A real S3 store, the same one for all test processes of a session (`store_server.Store`)."""
@@ -50,8 +59,9 @@ def store(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture
 def s3_folder(store, monkeypatch: pytest.MonkeyPatch) -> str:
     """The url of a directory of the store that is the test's own; the environment leads there."""
-    from moxing.framework.file.access import VARIABLES
-    from moxing.framework.file.auth import get_client, get_settings, restore_settings
+    from moxing.framework.file.auth import get_settings, restore_settings
+    from moxing.framework.file.s3.access import VARIABLES
+    from moxing.framework.file.s3.clients import get_client
 
     before = get_settings()
     for name in VARIABLES:
@@ -59,6 +69,8 @@ def s3_folder(store, monkeypatch: pytest.MonkeyPatch) -> str:
             monkeypatch.delenv(name, raising=False)
     for name, value in store.environment.items():
         monkeypatch.setenv(name, value)
+    # Without keys, botocore would wait for the metadata service of a cloud.
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     get_client("s3").create_bucket("tests")
     yield f"s3://tests/{os.urandom(8).hex()}"
     restore_settings(before)

@@ -1,4 +1,4 @@
-"""The processes that a benchmark starts: their environment, waiting for them, and their end."""
+"""Child processes of a benchmark: their environment, waiting for them, ending them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 
 
 def quiet_environment(threads: int) -> dict[str, str]:
-    """This process's environment without proxies, a cluster, GPUs and log lines; 0 threads: as many as they like."""
+    """Return this process's environment without proxies, cluster roles, GPUs and log lines; 0 threads: no limit."""
     left_out = ("TF_CONFIG", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
     settings = {name: value for name, value in os.environ.items() if name not in left_out}
     settings |= {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "1", "CUDA_VISIBLE_DEVICES": "-1"}
@@ -16,7 +16,7 @@ def quiet_environment(threads: int) -> dict[str, str]:
 
 
 def wait_for(children: list[subprocess.Popen], seconds: float) -> subprocess.Popen | None:
-    """Waits for all; returns the first that failed, or that did not end in time."""
+    """Wait for all processes; return the first that failed or timed out."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         codes = [child.poll() for child in children]
@@ -30,7 +30,7 @@ def wait_for(children: list[subprocess.Popen], seconds: float) -> subprocess.Pop
 
 
 def end(child: subprocess.Popen) -> None:
-    """Ends a process that still runs."""
+    """End a process if it is still running."""
     if child.poll() is None:
         child.kill()
     child.wait()

@@ -1,11 +1,11 @@
-"""What accumulating gradients and evaluating inside training cost: interleaved rounds, medians.
+"""Cost of gradient accumulation and of evaluation inside training: interleaved rounds, medians.
 
     python benchmarks/control.py [--rounds 7] [--only accumulation|evaluation] [--json FILE]
 
-* Accumulation: `mox.run` with plain gradient descent, and with `batch_gradients` over 8 steps, by step. A round runs
-  each in a process of its own.
-* Evaluation: ResNet-18 on 640 images of 64 x 64, three times inside a training (`LogEvaluationMetricHook`), and three
-  times alone (`mox.run` in mode EVAL, without building the graph and starting a session). All in one process.
+* Accumulation: time per step of `mox.run` with plain gradient descent and with `batch_gradients` over 8 steps. A round
+  runs each of them in its own process.
+* Evaluation: ResNet-18 on 640 images of 64 x 64, three times inside a training (`LogEvaluationMetricHook`) and three
+  times alone (`mox.run` in mode EVAL, without graph building and session start). All in one process.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 from report import surroundings
 from step_overhead import PEERS, interleaved, table
 
-#: Model: steps of a round.
+#: Steps of a round, by model.
 MODELS = {"softmax": 5000, "dense": 1000, "convolution": 40}
 
 
 def evaluations(rounds: int) -> tuple[dict[str, list[float]], int]:
-    """Seconds of an evaluation inside and alone, round by round, and how many models a training builds."""
+    """Return the seconds per evaluation inside training and alone, by round, and how many models a training builds."""
     done = subprocess.run(
         [sys.executable, str(PEERS / "mox_evaluation.py"), f"--steps={rounds}"],
         capture_output=True,

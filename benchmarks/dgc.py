@@ -1,18 +1,19 @@
-"""What gradient compression is worth on a slow network: two workers, each on a host of its own, and a cable.
+"""Gradient compression on a slow network: two workers on two emulated hosts with a limited link between them.
 
     python benchmarks/dgc.py [--mbit 100] [--sparsity 0.999] [--steps 100] [--dense_steps 5] [--threads 1] [--json FILE]
 
-The hosts are network namespaces, joined by a pair of virtual interfaces whose rate tc (a token bucket at both ends)
-holds to --mbit; it needs root, `ip` and `tc`. Both train the dense model of `scaling.py`, 25.1 million parameters,
-batch 4 for every worker, plain SGD with momentum, once with `collective` and once with `distributed_replicated_dgc`,
-which sends --sparsity less. A worker's rate is steps by time, from its log lines, after a warm-up of as many steps.
+The hosts are network namespaces, connected by a pair of virtual interfaces; tc (a token bucket at both ends) limits the
+rate to --mbit. Needs root, `ip` and `tc`. Both workers train the dense model of `scaling.py`, 25.1 million parameters,
+batch 4 per worker, SGD with momentum, once with `collective` and once with `distributed_replicated_dgc`,
+which drops a fraction of --sparsity of the values. The rate of a worker is steps divided by time, from its log lines,
+after an equal number of warm-up steps.
 
-MB on the wire: what the first worker's interface sent from the start of the processes to their end, divided by the
-steps. The chief's variables, which all workers take at the start, are 100 MB of it, with those of the momentum, which
-compression does not have, 200 MB; they are taken off.
+MB on the wire: the bytes that the first worker's interface sent from start to end of the processes, divided by the
+steps. The initial broadcast of the chief's variables is subtracted: 100 MB, or 200 MB with the momentum variables,
+which the compressed run does not have.
 
-ms of compressing: 25 million gradients in one variable, momentum 0.9, in this process, which stays on one core; the
-median of ten.
+ms of compressing: 25 million gradients in one variable, momentum 0.9, in this process, pinned to one core; median of
+ten.
 """
 
 from __future__ import annotations
@@ -53,13 +54,13 @@ def _run(*words: str) -> str:
 
 @contextlib.contextmanager
 def hosts(mbit: int) -> Iterator[list[str]]:
-    """Two network namespaces with a cable of that rate between them."""
+    """Create two network namespaces and a link of that rate between them."""
     names = [f"moxing-dgc-{os.getpid()}-{index}" for index in range(2)]
     cables = [f"md{os.getpid() % 10**7}-{index}" for index in range(2)]
     try:
         for name in names:
             _run("ip", "netns", "add", name)
-        # Made inside: the machine's own network never sees it.
+        # Created inside the namespace: the machine's own network never sees it.
         _run(
             "ip", "-n", names[0], "link", "add", cables[0], "type", "veth", "peer", "name", cables[1], "netns", names[1]
         )  # fmt: skip
@@ -76,16 +77,16 @@ def hosts(mbit: int) -> Iterator[list[str]]:
 
 
 def sent(host: str) -> int:
-    """Bytes that the cable has taken from a host."""
+    """Return the bytes that a host has sent over the link."""
     (link,) = (link for link in json.loads(_run("ip", "-n", host, "-s", "-j", "link")) if link["ifname"] != "lo")
     return int(link["stats64"]["tx"]["bytes"])
 
 
-# --- measuring --------------------------------------------------------------------------------------------------------
+# --- measurement ------------------------------------------------------------------------------------------------------
 
 
 def trained(names: list[str], steps: int, threads: int, copies: int, flags: list[str]) -> dict[str, float]:
-    """Steps a second of both workers, and megabytes a step that the first one sent beside copies of the model."""
+    """Return steps per second of both workers, and megabytes per step of the first, without the initial broadcast."""
     workers = ",".join(f"{address}:{PORT}" for address in ADDRESSES)
     environment = quiet_environment(threads)
     before = sent(names[0])
@@ -113,8 +114,8 @@ def trained(names: list[str], steps: int, threads: int, copies: int, flags: list
 
 
 def compressing(sparsity: float) -> tuple[float, float]:
-    """Milliseconds, and the part of the dense bytes that is sent."""
-    from moxing.tensorflow.optimizer.compression import Compressor
+    """Return the milliseconds, and the fraction of the dense bytes that is sent."""
+    from moxing.tensorflow.optimizer.wrappers.compression import Compressor
 
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     size = 25_000_000
@@ -128,7 +129,7 @@ def compressing(sparsity: float) -> tuple[float, float]:
         places, values = worker.select(gradient, sparsity)
         times.append((time.perf_counter() - started) * 1e3)
         sent_bytes.append(places.nbytes + values.nbytes)
-    # The first calls get their memory from the system, page by page.
+    # Warm up: the first calls allocate memory.
     return statistics.median(times[2:]), statistics.median(sent_bytes[2:]) / gradient.nbytes
 
 

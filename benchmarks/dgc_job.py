@@ -1,4 +1,4 @@
-"""One worker of `dgc.py`: its first word is how many steps are timed, after as many that are not."""
+"""One worker of `dgc.py`. First argument: the number of timed steps, which follow as many warm-up steps."""
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.
 # isort: skip_file
@@ -14,13 +14,13 @@ import moxing.tensorflow as mox
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-#: Numbers in a sample, and the depths of the dense layers behind it: 25.1 million parameters.
+#: Features of a sample and units of the dense layers: 25.1 million parameters.
 DENSE = (1024, 4096, 4096, 1000)
 BATCH = 4
 
 
 class Clock(logging.Handler):
-    """Notes when steps were logged."""
+    """Records when steps were logged."""
 
     def __init__(self) -> None:
         super().__init__()

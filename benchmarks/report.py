@@ -1,4 +1,4 @@
-"""What the benchmarks' command lines share: where they ran, and which words were chosen."""
+"""Shared by the command lines of the benchmarks: the environment of a run, comma-separated options."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Protocol
 
 
 class Optional(Protocol):
-    """A peer that needs a package."""
+    """A program that needs an optional package."""
 
     @property
     def title(self) -> str: ...
@@ -24,7 +24,7 @@ class Optional(Protocol):
 
 
 def surroundings(settings: str) -> dict[str, str]:
-    """Machine, date, versions and settings."""
+    """Return machine, date, versions and settings."""
     information = Path("/proc/cpuinfo")
     lines = information.read_text().splitlines() if information.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -45,7 +45,7 @@ def surroundings(settings: str) -> dict[str, str]:
 
 
 def chosen(option: str, text: str, known: list[str]) -> list[str]:
-    """The words of a comma-separated option, in the order of `known`."""
+    """Return the values of a comma-separated option, in the order of `known`."""
     words = text.split(",")
     unknown = [word for word in words if word not in known]
     if unknown:
@@ -54,7 +54,7 @@ def chosen(option: str, text: str, known: list[str]) -> list[str]:
 
 
 def installed(names: list[str], peers: Mapping[str, Optional]) -> list[str]:
-    """Those of `names` whose package is installed; tells of the others."""
+    """Return those of `names` whose package is installed; report the others."""
     for name in names:
         if importlib.util.find_spec(peers[name].package) is None:
             print(f"{peers[name].title} is left out: {peers[name].package} is not installed", file=sys.stderr)

@@ -1,33 +1,33 @@
-"""What a cluster on one machine costs beside the alternatives, and towers beside one: interleaved rounds, medians.
+"""A cluster on one machine compared with other frameworks, and several towers with one: interleaved rounds, medians.
 
     python benchmarks/scaling.py [--what cluster,towers] [--models A,B] [--peers one,ps,async,collective,tf,torch]
                                  [--nets A,B] [--rounds 5] [--steps 40] [--threads 1] [--json FILE]
 
-In every round every peer runs once, in processes of its own that have the machine to themselves. They talk over
-127.0.0.1, no network is slower. Everything is on the CPU, float32, with plain SGD.
+In every round each program runs once, in its own processes, alone on the machine. They communicate over 127.0.0.1,
+which is faster than any network. Everything runs on the CPU, in float32, with plain SGD.
 
 cluster: one process, and two workers that train one model together.
 
-* dense: three dense layers of 25.1 million parameters, batch 4 for every worker: a light step, 100 MB of gradients;
-* mobilenet_v1_025: 0.5 million parameters in 83 tensors, images of 96 x 96, batch 8 for every worker.
+* dense: three dense layers with 25.1 million parameters, batch 4 per worker: a light step, 100 MB of gradients;
+* mobilenet_v1_025: 0.5 million parameters in 83 tensors, images of 96 x 96, batch 8 per worker.
 
-Every process has one thread within operations and one between them (`--threads`), PyTorch one in all; what TensorFlow,
-gRPC and gloo use for sending comes on top. There are two cores, and with a ps three processes on them.
+Every process has one intra-op and one inter-op thread (`--threads`), PyTorch one in total; the threads that TensorFlow,
+gRPC and gloo use for communication come on top. There are two cores, so with a ps three processes share them.
 
-A step is one batch on every worker. A worker warms up, then does its steps; its rate is steps by time, the figure is
-the mean of the two workers. Ours takes time from `mox.run`'s own log lines, one in ten steps, so that logging is in it;
-so is reading the samples with tf.data, while the peers have one batch in memory. `MultiWorkerMirroredStrategy` does ten
-steps in one call of a tf.function and packs gradients to 8 MB: in trials one step a call, Keras' `fit` and its own
-packing took longer. Under ps async every worker goes on alone, and the slower one is measured over fewer steps. The
-dense model does --steps, the small network five times as many.
+A step is one batch on every worker. A worker warms up, then runs its steps; its rate is steps divided by time, and the
+figure is the mean of the two workers. For MoXing the times come from its own log lines, every ten steps, and include
+logging and reading the samples with tf.data; the other programs have one batch in memory.
+`MultiWorkerMirroredStrategy` runs ten steps per call of a tf.function and packs gradients into 8 MB; in trials, one
+step per call, Keras' `fit` and its default packing were slower. With ps async every worker runs on its own, and the
+slower one is measured over fewer steps. The dense model runs --steps, the small network five times as many.
 
-MB on the wire: what the loopback interface received in the timed steps, divided by steps and workers. A message
-is in it once, where it arrives, with all headers; what worker and ps send each other counts for the worker. Whatever
-else talks on this machine's loopback counts as well: the row of one process shows how much that is.
+MB on the wire: the bytes that the loopback interface received during the timed steps, divided by steps and workers. A
+message counts once, with all headers; traffic between worker and ps counts for the worker. Other traffic on the
+loopback interface counts too: the row of one process shows how much that is.
 
-towers: `--num_gpus=N`, N towers on as many logical devices of one CPU, beside one tower whose batch is N times as
-large. TensorFlow chooses its threads. LeNet (28 x 28, batch 32) does five times --steps, ResNet-20 (32 x 32, batch 32)
---steps, a softmax regression (784 numbers, batch 100) fifty times.
+towers: `--num_gpus=N`, N towers on N logical devices of one CPU, compared with one tower and an N times larger batch.
+TensorFlow chooses the number of threads. LeNet (28 x 28, batch 32) runs five times --steps, ResNet-20 (32 x 32, batch
+32) --steps, a softmax regression (784 features, batch 100) fifty times --steps.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from common import TOGETHER, bytes_on_wire  # noqa: E402
 
 
 class Model(NamedTuple):
-    """A model that workers train together: its name, samples of a batch, how many times `--steps`, its parameters."""
+    """A model for the cluster: name, batch size, factor of `--steps`, number of parameters."""
 
     name: str
     batch: int
@@ -66,7 +66,7 @@ class Model(NamedTuple):
 
 
 class Net(NamedTuple):
-    """A model that towers train: its name, samples of a tower's batch, how many times `--steps`."""
+    """A model for the towers: name, batch size of a tower, factor of `--steps`."""
 
     name: str
     batch: int
@@ -74,7 +74,7 @@ class Net(NamedTuple):
 
 
 class Process(NamedTuple):
-    """A process of a peer: its script, the words behind those of the task, its settings, whether it prints figures."""
+    """A process of a program: script, arguments after the task, environment, whether it prints figures."""
 
     script: str
     words: list[str] = []
@@ -83,7 +83,7 @@ class Process(NamedTuple):
 
 
 class Peer(NamedTuple):
-    """A peer: its name in the tables, the package that it needs, and its processes from (free ports, threads)."""
+    """A program: name in the tables, required package, and a function from (free ports, threads) to its processes."""
 
     title: str
     package: str
@@ -91,7 +91,7 @@ class Peer(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What was measured of a peer in every round: steps a second, bytes on the wire by step and worker."""
+    """Measurements of a program in every round: steps per second, bytes on the wire per step and worker."""
 
     rates: list[float]
     sent: list[float]
@@ -109,7 +109,7 @@ NETS = {
 TOWERS = (2, 4)
 
 
-# --- the peers --------------------------------------------------------------------------------------------------------
+# --- the programs -----------------------------------------------------------------------------------------------------
 
 
 def _flags_of_threads(threads: int) -> list[str]:
@@ -117,7 +117,7 @@ def _flags_of_threads(threads: int) -> list[str]:
 
 
 def _ours(servers: int, *flags: str) -> Callable[[list[int], int], list[Process]]:
-    """The processes of a cluster of ours, each with the manual's command line."""
+    """Return the processes of a MoXing cluster, each with the command line of the manual."""
 
     def processes(ports: list[int], threads: int) -> list[Process]:
         hosts = [f"127.0.0.1:{port}" for port in ports]
@@ -169,7 +169,7 @@ PEERS = {
 
 @contextlib.contextmanager
 def free_ports(count: int) -> Iterator[list[int]]:
-    """Ports that nobody listens on."""
+    """Return free ports."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -179,13 +179,13 @@ def free_ports(count: int) -> Iterator[list[int]]:
 
 
 def reported(title: str, processes: list[Process], task: list[object], threads: int) -> list[list[float]]:
-    """The figures that the processes of one peer print, once: steps, seconds, bytes and parameters of every worker."""
+    """Run one program once; return steps, seconds, bytes and parameters of every worker."""
     settings = quiet_environment(threads)
     words = [str(word) for word in task]
     with contextlib.ExitStack() as stack:
         running = []
         for process in processes:
-            # Files and not pipes: nobody reads while the processes run.
+            # Files, not pipes: nothing reads the output while the processes run.
             output, errors = (stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(2))
             command = [sys.executable, str(FOLDER / process.script), *words, *process.words]
             child = subprocess.Popen(command, stdout=output, stderr=errors, env={**settings, **process.settings})
@@ -202,14 +202,14 @@ def reported(title: str, processes: list[Process], task: list[object], threads: 
                 raise SystemExit(f"{title}: {process.script} ended with {code}:\n{errors.read()[-3000:]}")
             if process.measures and line is not None:
                 found.append([float(word) for word in line.split()])
-    # A run takes minutes: what is measured is shown, and not lost when a later peer fails.
+    # Print at once: a run takes minutes, and a later program may fail.
     told = "; ".join(f"{steps:.0f} steps in {seconds:.2f} s, {sent / 1e6:.1f} MB" for steps, seconds, sent, _ in found)
     print(f"{title}, {' '.join(words)}: {told}", file=sys.stderr, flush=True)
     return found
 
 
 def cluster_figures(models: list[str], peers: list[str], options: argparse.Namespace) -> dict[str, dict[str, Figures]]:
-    """What was measured, by model and peer."""
+    """Measure the cluster; return figures by model and program."""
     figures: dict[str, dict[str, Figures]] = {name: {peer: Figures([], []) for peer in peers} for name in models}
     for _ in range(options.rounds):
         for model in (MODELS[name] for name in models):
@@ -222,7 +222,7 @@ def cluster_figures(models: list[str], peers: list[str], options: argparse.Names
                     if parameters != model.parameters:
                         raise SystemExit(f"{peer.title}: {model.name} has {parameters:,.0f} parameters in it")
                 rates = [steps / seconds for steps, seconds, _, _ in found]
-                # What the first worker saw of the wire in its time; by then all workers had done so many steps.
+                # Bytes as counted by the first worker, divided by the steps of all workers until then.
                 _, seconds, sent, _ = found[0]
                 figures[model.name][name].rates.append(statistics.mean(rates))
                 figures[model.name][name].sent.append(sent / seconds / sum(rates))
@@ -230,7 +230,7 @@ def cluster_figures(models: list[str], peers: list[str], options: argparse.Names
 
 
 def tower_figures(nets: list[str], options: argparse.Namespace) -> dict[str, dict[int, dict[str, list[float]]]]:
-    """Seconds a step, by network and number of towers: of the towers, and of one tower with their batches."""
+    """Return seconds per step, by network and number of towers: of the towers, and of one tower with all batches."""
     figures: dict[str, dict[int, dict[str, list[float]]]] = {
         net: {count: {"towers": [], "one": []} for count in TOWERS} for net in nets
     }
@@ -259,7 +259,7 @@ def cluster_table(figures: dict[str, Figures]) -> str:
 
 
 def verdict(figures: dict[str, Figures]) -> str:
-    """The ratios of the collective mode; round by round, since what disturbs a round disturbs all of its peers."""
+    """Return the ratios of the collective mode, computed by round: a disturbance affects all programs of a round."""
     lines = []
     peers = [name for name in ("tf", "torch") if name in figures]
     if "collective" in figures and peers:
@@ -296,7 +296,7 @@ def tower_table(figures: dict[str, dict[int, dict[str, list[float]]]]) -> str:
 
 
 def loopback() -> str:
-    """What others say on the interface whose bytes are counted."""
+    """Return a note about other traffic on the interface whose bytes are counted."""
     before = bytes_on_wire()
     time.sleep(1)
     talk = bytes_on_wire() - before

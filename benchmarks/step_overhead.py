@@ -1,13 +1,13 @@
-"""What a training step costs beside the alternatives: one run, interleaved rounds, medians.
+"""Time of a training step compared with other frameworks: one run, interleaved rounds, medians.
 
     python benchmarks/step_overhead.py [--rounds 7] [--steps 5000] [--json FILE]
 
-In every round every peer runs once, in a process of its own that has the machine to itself: it warms up, then times its
-steps. Three measurements:
+In every round each program runs once, alone on the machine, in its own process: it warms up, then times its steps.
+Three measurements:
 
-* short steps: softmax regression on images of MNIST's size, batch 100, from memory (µs a step);
-* long steps (a convolution network): what the framework adds;
-* start-up (process start to the first step done) and peak memory, against a bare script.
+* short steps: softmax regression on images of MNIST size, batch 100, from memory (µs per step);
+* long steps (a convolutional network): what the framework adds;
+* start-up (process start to the end of the first step) and peak memory, compared with a bare script.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LONG = {
 
 
 def seconds_per_step(command: list[str], steps: int) -> float | None:
-    """One peer, once; None where what it needs is not installed."""
+    """Run one program once; return None if a package that it needs is not installed."""
     script, *words = command
     done = subprocess.run(
         [sys.executable, str(PEERS / script), *words, f"--steps={steps}"],
@@ -53,7 +53,7 @@ def seconds_per_step(command: list[str], steps: int) -> float | None:
 
 
 def interleaved(peers: dict[str, list[str]], rounds: int, steps: int) -> dict[str, list[float]]:
-    """Seconds a step of every peer, round by round."""
+    """Return the seconds per step of every program, by round."""
     times: dict[str, list[float]] = {name: [] for name in peers}
     for _ in range(rounds):
         for name, command in peers.items():
@@ -64,7 +64,7 @@ def interleaved(peers: dict[str, list[str]], rounds: int, steps: int) -> dict[st
 
 
 def start_up(rounds: int) -> dict[str, dict[str, list[float]]]:
-    """Seconds from process start to the first step, and peak memory in MB after 200 steps."""
+    """Return seconds from process start to the first step, and peak memory in MB after 200 steps."""
     commands = {
         "bare script": [sys.executable, str(PEERS / "bare.py"), "softmax", "--once"],
         "moxing run": [sys.executable, "-m", "moxing", "run", str(PEERS / "mox_script.py")],
@@ -82,7 +82,7 @@ def start_up(rounds: int) -> dict[str, dict[str, list[float]]]:
 
 
 def table(times: dict[str, list[float]], unit: float, base: str) -> str:
-    """A Markdown table of medians, spread and ratio to `base`."""
+    """Return a Markdown table of medians, ranges and ratios to `base`."""
     lines = ["| | median | range | ratio |", "|---|---:|---:|---:|"]
     reference = statistics.median(times[base])
     for name, values in times.items():

@@ -1,22 +1,23 @@
-"""How fast networks of the zoo train and predict beside the alternatives: one run, interleaved rounds, medians.
+"""Training and inference of zoo networks compared with other frameworks: one run, interleaved rounds, medians.
 
     python benchmarks/zoo.py [--nets A,B] [--peers mox,torch,keras] [--what train,inference,build]
                              [--rounds 3] [--steps 2] [--batch 16] [--json FILE]
 
 On the CPU: two cores, two threads, oneDNN on in TensorFlow, float32. One batch of random images of the published size
-stays in memory, there is no input pipeline. In every round every peer runs once, in a process of its own that has the
-machine to itself: it warms up with one step, then times its steps. It takes about a quarter of an hour.
+stays in memory; there is no input pipeline. In every round each program runs once, alone on the machine, in its own
+process: it warms up with one step, then times its steps. A run takes about a quarter of an hour.
 
 * train: batch normalisation as in training, softmax loss of 1000 classes, SGD with momentum, no weight decay;
 * inference: from images to logits;
-* build: how long our graph takes to build, as it trains, the forward pass alone, after the imports.
+* build: time to build MoXing's forward graph in training mode, without imports.
 
-The nets are the same in all peers, which their numbers of parameters and multiply-adds show, but for one: Keras'
-ResNet50 has its strides in other places and biases under batch normalisation, 3.86 G multiply-adds and not 3.48 G.
-GMAC/s, images/s times the multiply-adds of the forward pass, is what to compare there. Inception has no auxiliary head
-in any peer, Keras' MobileNet and Inception no dropout. PyTorch's nets are written here, with the zoo's layers.
+The networks are the same in all frameworks, as their numbers of parameters and multiply-adds show, with one exception:
+Keras' ResNet50 has its strides in other places and biases before batch normalization, 3.86 G multiply-adds instead of
+3.48 G. Compare GMAC/s there: images/s times the multiply-adds of the forward pass. Inception has no auxiliary head in
+any framework, Keras' MobileNet and Inception have no dropout. The PyTorch networks are part of this benchmark and have
+the zoo's layers.
 
-The machine has to be quiet: PyTorch's threads wait for each other in every layer, and lose most where they must share.
+The machine must be idle: PyTorch's threads wait for each other in every layer, so it loses most on a shared machine.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ from report import chosen, installed, surroundings
 FOLDER = Path(__file__).parent / "zoo_peers"
 THREADS = 2
 
-#: Trained parameters of ours with 1000 classes; a peer that is more than 1% away computes another network.
+#: Trained parameters with 1000 classes. A program that differs by more than 1% computes another network.
 PARAMETERS = {"resnet_v1_50": 25_557_032, "mobilenet_v2": 3_504_872, "inception_v3": 23_817_352}
 BUILT = ("resnet_v1_50", "nasnet_large")
 
 
 class Peer(NamedTuple):
-    """A peer: its name in the tables, its script, the package that it needs."""
+    """A program: name in the tables, script, required package."""
 
     title: str
     script: str
@@ -56,7 +57,7 @@ PEERS = {
 
 
 class Figures(NamedTuple):
-    """What a peer reported of a network: images a second in every round, trained parameters, multiply-adds."""
+    """Results of a program for a network: images per second in every round, trained parameters, multiply-adds."""
 
     rates: list[float]
     parameters: int
@@ -64,7 +65,7 @@ class Figures(NamedTuple):
 
 
 def reported(script: str, words: list[str], batch: int, steps: int) -> list[str]:
-    """The words that one peer prints, once."""
+    """Run one program once and return what it prints."""
     numbers = [f"--batch={batch}", f"--steps={steps}", f"--threads={THREADS}"]
     settings = {
         "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -81,14 +82,14 @@ def reported(script: str, words: list[str], batch: int, steps: int) -> list[str]
     if done.returncode:
         raise SystemExit(f"{script} {' '.join(words)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     line = next(line[1:] for line in done.stdout.splitlines() if line.startswith("@"))
-    # A run takes minutes: what is measured is shown, and not lost when a later peer fails.
+    # Print at once: a run takes minutes, and a later program may fail.
     print(f"{script} {' '.join(words)}: {line}", file=sys.stderr, flush=True)
     return line.split()
 
 
 def interleaved(what: str, nets: list[str], peers: list[str], options: argparse.Namespace) -> dict[str, dict]:
-    """The figures of every peer by network and title."""
-    # A step of inference is about a third of the work, and so the shorter measurement.
+    """Return the figures of every program, by network and title."""
+    # An inference step is about a third of the work, so run more of them.
     steps = options.steps * (1 if what == "train" else 2)
     figures: dict[str, dict[str, Figures]] = {net: {} for net in nets}
     for _ in range(options.rounds):
@@ -104,7 +105,7 @@ def interleaved(what: str, nets: list[str], peers: list[str], options: argparse.
 
 
 def build_times(options: argparse.Namespace) -> dict[str, dict[str, list]]:
-    """Seconds, round by round, and the number of operations of our graphs."""
+    """Return the seconds by round, and the number of operations of the graphs."""
     times: dict[str, dict[str, list]] = {net: {"seconds": [], "operations": []} for net in BUILT}
     for _ in range(options.rounds):
         for net in BUILT:
@@ -115,7 +116,7 @@ def build_times(options: argparse.Namespace) -> dict[str, dict[str, list]]:
 
 
 def table(figures: dict[str, Figures]) -> str:
-    """A Markdown table of medians and spread; ratios are to the first peer."""
+    """Return a Markdown table of medians and ranges; ratios are relative to the first program."""
     lines = [
         "| | images/s | range | ratio | G multiply-adds | GMAC/s | ratio | M parameters |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
@@ -159,8 +160,8 @@ def main() -> None:
     peers = installed(chosen("--peers", options.peers, list(PEERS)), PEERS)
     what = chosen("--what", options.what, ["train", "inference", "build"])
     if hasattr(os, "sched_setaffinity"):
-        # The peers inherit it. TensorFlow has two threads between operations and two within, PyTorch two in all: so
-        # that the work gets two cores from either.
+        # The programs inherit this. TensorFlow gets two inter-op and two intra-op threads, PyTorch two in total, so
+        # that both use two cores.
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
     settings = f"batch {options.batch}, threads {THREADS}, rounds {options.rounds}, steps {options.steps}"
     results: dict[str, object] = dict(surroundings(settings))

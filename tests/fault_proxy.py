@@ -63,6 +63,11 @@ class FaultProxy:
             return self._fault
 
     @property
+    def fault(self) -> str:
+        """What `fail` has asked for last."""
+        return self._fault
+
+    @property
     def unused(self) -> float:
         """How many of the requests that were to fail did not come."""
         return self._times
@@ -161,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._forward(body, fault)
 
     def _read_slowly(self, length: int) -> bytes:
-        """Takes a body in pieces, as over a slow line."""
+        """Takes a body in pieces, as over a slow line; the rest at once when another fault is asked for, or none."""
         body = bytearray()
         rate = self.server.proxy.upload_rate
         while len(body) < length and not self.server.proxy.is_stopped:
@@ -169,7 +174,8 @@ class _Handler(BaseHTTPRequestHandler):
             if not piece:
                 break
             body += piece
-            self.server.proxy.wait(len(piece) / rate if rate else 0.1)
+            if self.server.proxy.fault == "slow_upload":
+                self.server.proxy.wait(len(piece) / rate if rate else 0.1)
         return bytes(body)
 
     def _forward(self, body: bytes, fault: str) -> None:

@@ -7,15 +7,14 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import time
-import venv
 from pathlib import Path
 
 import pytest
 import tensorflow.compat.v1 as tf
 
-from moxing.cli.cluster_launcher import free_ports
+from helpers.launcher import enabled_python
+from moxing.cli.cluster.launcher import free_ports
 
 SEEDS = Path(__file__).resolve().parent.parent.parent / "shared" / "seeds"
 SCRIPTS = SEEDS / "scripts"
@@ -40,24 +39,12 @@ def command_lines(replacements: dict[str, str]) -> dict[str, list[str]]:
     return commands
 
 
-def python_after_enable(directory: Path) -> Path:
-    """A virtual environment of its own, in which `moxing enable` was called."""
-    venv.create(directory, system_site_packages=False, with_pip=False)
-    python = directory / "bin" / "python"
-    site_packages = next((directory / "lib").glob("python*/site-packages"))
-    here = [path for path in sys.path if path.endswith("site-packages")]
-    source = Path(__file__).resolve().parent.parent / "src"
-    # What this environment has, the new one has too.
-    (site_packages / "everything.pth").write_text("\n".join([*here, str(source)]))
-    subprocess.run([python, "-m", "moxing", "enable"], check=True, capture_output=True, timeout=120)
-    return python
-
-
+@pytest.mark.slow
 def test_the_four_command_lines_train_to_the_end(tmp_path, real_data):
     for name in ("train_tf_mnist.py", "eval_tf_mnist.py"):
         shutil.copy(SCRIPTS / name, tmp_path)
     log = tmp_path / "log"
-    python = python_after_enable(tmp_path / "env")
+    python = enabled_python(tmp_path / "env")
     ports = {f":{old}": f":{new}" for old, new in zip(range(2222, 2226), free_ports(4), strict=True)}
     paths = {"/tmp/tensorflow/mnist/input_data": str(real_data / "mnist"), "/tmp/tensorflow/mnist/output_log": str(log)}
     commands = command_lines({**paths, **ports})

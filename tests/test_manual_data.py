@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import tensorflow.compat.v1 as tf
 from PIL import Image
 
 import moxing.tensorflow as mox
+from helpers.launcher import output_of
 from moxing.tensorflow.datasets import BaseTFRecordMetadata
 
 #: The case of the manual (1.4), put together from its pieces; a small network stands in for ResNet-50.
@@ -92,13 +91,10 @@ def test_flowers_train_to_well_above_chance(tmp_path, real_data):
     script = tmp_path / "mox_flowers.py"
     script.write_text(FLOWERS)
     words = [f"--data_url={real_data / 'flowers'}", f"--train_url={tmp_path / 'log'}", "--num_gpus=1"]
-    done = subprocess.run(
-        [sys.executable, "-m", "moxing", "run", str(script), *words], capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stderr
-    accuracies = [float(text) for text in re.findall(r"accuracy: ([0-9.]+)", done.stdout + done.stderr)]
+    output = output_of(script, *words)
+    accuracies = [float(text) for text in re.findall(r"accuracy: ([0-9.]+)", output)]
     # 700 photos, 10 epochs, batches of 32 that go on over the ends of epochs: the last step is number 218.
-    assert "step: 218(global step: 218)" in done.stdout + done.stderr
+    assert "step: 218(global step: 218)" in output
     assert np.mean(accuracies[-6:]) > 0.5  # chance is 0.2
     assert (tmp_path / "log" / "labels.txt").read_text().splitlines()[0] == "0: daisy"
 

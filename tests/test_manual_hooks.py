@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from helpers.launcher import output_of
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "shared" / "seeds" / "scripts"
 
@@ -19,7 +19,7 @@ pytestmark = [
 ]
 
 
-def output_of(name: str, tmp_path: Path, real_data: Path) -> list[str]:
+def lines_of(name: str, tmp_path: Path, real_data: Path) -> list[str]:
     """The log lines of a program; its folders are ours, and its images small, for the test's sake."""
     for split, (first, last) in {"train": (0, 4), "eval": (4, 6)}.items():
         for flower in ("daisy", "roses", "tulips"):
@@ -33,14 +33,12 @@ def output_of(name: str, tmp_path: Path, real_data: Path) -> list[str]:
         text = text.replace(old, new)
     script = tmp_path / f"{name}.py"
     script.write_text(text)
-    command = [sys.executable, "-m", "moxing", "run", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=580)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return [line.removeprefix("INFO:tensorflow:") for line in (done.stdout + done.stderr).splitlines()]
+    return [line.removeprefix("INFO:tensorflow:") for line in output_of(script).splitlines()]
 
 
+@pytest.mark.slow
 def test_validation_metrics(tmp_path, real_data):
-    lines = output_of("manual_4_5_2_validation_metrics", tmp_path, real_data)
+    lines = lines_of("manual_4_5_2_validation_metrics", tmp_path, real_data)
     pattern = r"\[VALIDATION METRICS\] step: (\d+) loss: \d+\.\d{3} accuracy: [01]\.\d{3}"
     found = [re.fullmatch(pattern, line) for line in lines if line.startswith("[VALIDATION")]
     assert [match and int(match[1]) for match in found] == [31, 63, 95]
@@ -48,8 +46,9 @@ def test_validation_metrics(tmp_path, real_data):
     assert steps == [*(f"step: {step}" for step in range(0, 100, 10)), "step: 99"]
 
 
+@pytest.mark.slow
 def test_early_stopping(tmp_path, real_data):
-    lines = output_of("manual_4_5_3_early_stopping", tmp_path, real_data)
+    lines = lines_of("manual_4_5_3_early_stopping", tmp_path, real_data)
     found = [re.fullmatch(r"\[EarlyStopping\] step: (\d+) accuracy: ([01]\.\d{3})", line) for line in lines]
     steps, values = zip(*[(int(match[1]), float(match[2])) for match in found if match], strict=True)
     assert steps == tuple(range(19, 20 * len(steps), 20))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+
+from helpers.launcher import warm_moxing
 
 pytestmark = [pytest.mark.realdata, pytest.mark.timeout(600)]
 
@@ -112,8 +112,7 @@ def output_of(tmp_path: Path, real_data: Path, optimizer: str, *words: str, code
     script.write_text(program + textwrap.dedent(optimizer))
     options = [word for word in words if word.startswith(("--workers", "--ps"))]
     flags = [word for word in words if word not in options]
-    command = [sys.executable, "-m", "moxing", "run", *options, str(script), *flags]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=580, cwd=tmp_path)
+    done = warm_moxing("run", *options, script, *flags, cwd=tmp_path, timeout=580)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr
 
@@ -130,19 +129,27 @@ def test_an_optimizer_is_not_a_function(tmp_path, real_data):
     assert "lambda" in output
 
 
-@pytest.mark.parametrize("optimizer", [BATCH_GRADIENTS, THREE_LAYERS], ids=["batch_gradients", "three layers"])
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        pytest.param(BATCH_GRADIENTS, id="batch_gradients", marks=pytest.mark.slow),
+        pytest.param(THREE_LAYERS, id="three layers"),
+    ],
+)
 def test_wrappers_in_one_process(tmp_path, real_data, optimizer):
     output = output_of(tmp_path, real_data, optimizer)
     assert "Using OptimizerWrapper" not in output
     assert "TRAINED" in output
 
 
+@pytest.mark.slow
 def test_three_layers_in_an_asynchronous_job(tmp_path, real_data):
     output = output_of(tmp_path, real_data, THREE_LAYERS, "--workers=2", "--ps=1", "--sync_replicas=False")
     assert "Using OptimizerWrapper" not in output
     assert output.count("TRAINED") == 2
 
 
+@pytest.mark.slow
 def test_warning_of_a_synchronous_job(tmp_path, real_data):
     """Pitfall 5-2-1."""
     output = output_of(tmp_path, real_data, BATCH_GRADIENTS, "--workers=2", "--ps=1")

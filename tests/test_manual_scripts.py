@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
-import venv
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from PIL import Image
+
+from helpers.launcher import enabled_python, output_of
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "shared" / "seeds" / "scripts"
 
@@ -43,34 +43,24 @@ def run(*command: object, cwd: Path) -> str:
     return done.stdout + done.stderr
 
 
-def moxing_run(path: Path, *arguments: object) -> str:
-    return run(sys.executable, "-m", "moxing", "run", path, *arguments, cwd=path.parent)
-
-
 def accuracy(output: str) -> float:
     return float(re.search(r"\[EVAL\] .*samples: 10000\taccuracy: ([0-9.]+)", output).group(1))
 
 
 def test_getting_started_trains_and_evaluates(tmp_path, real_data):
     urls = [f"--data_url={real_data / 'mnist'}", f"--train_url={tmp_path / 'log'}", "--num_gpus=1"]
-    output = moxing_run(script(tmp_path, "train_tf_mnist.py"), *urls)
+    output = output_of(script(tmp_path, "train_tf_mnist.py"), *urls)
     assert re.search(r"^INFO:tensorflow:step: 0\(global step: 0\)\tsample/sec: [0-9.]+\tloss: 2\.303$", output, re.M)
     assert "step: 2749(global step: 2749)" in output  # five epochs of 55,000 at batch 100
-    assert accuracy(moxing_run(script(tmp_path, "eval_tf_mnist.py"), *urls)) >= 0.9
+    assert accuracy(output_of(script(tmp_path, "eval_tf_mnist.py"), *urls)) >= 0.9
 
 
+@pytest.mark.slow
 def test_getting_started_with_plain_python_after_enable(tmp_path, real_data):
     """`moxing enable` in a virtual environment of its own, so that the one under test stays as it is."""
-    venv.create(tmp_path / "env", system_site_packages=False, with_pip=False)
-    python = tmp_path / "env" / "bin" / "python"
-    site_packages = next((tmp_path / "env" / "lib").glob("python*/site-packages"))
-    here = [path for path in sys.path if path.endswith("site-packages")]
-    source = Path(__file__).resolve().parent.parent / "src"
-    # What this environment has, the new one has too.
-    (site_packages / "everything.pth").write_text("\n".join([*here, str(source)]))
+    python = enabled_python(tmp_path / "env")
     train = script(tmp_path, "train_tf_mnist.py")
     urls = [f"--data_url={real_data / 'mnist'}", f"--train_url={tmp_path / 'log'}"]
-    run(python, "-m", "moxing", "enable", cwd=tmp_path)
     assert "step: 2749(global step: 2749)" in run(python, train.name, *urls, cwd=tmp_path)
     assert accuracy(run(python, script(tmp_path, "eval_tf_mnist.py").name, *urls, cwd=tmp_path)) >= 0.9
     run(python, "-m", "moxing", "disable", cwd=tmp_path)
@@ -81,7 +71,7 @@ def test_getting_started_with_plain_python_after_enable(tmp_path, real_data):
 def test_dcgan(tmp_path, real_data):
     smaller = {", 1024,": ", 32,", ", 512,": ", 16,", ", 256,": ", 8,", ", 128,": ", 8,", "=11000": "=20"}
     path = script(tmp_path, "manual_4_2_dcgan.py", **smaller, **{"/tmp/delete_me/dcgan_mnist": str(tmp_path / "log")})
-    output = moxing_run(path, f"--data_url={real_data / 'mnist'}")
+    output = output_of(path, f"--data_url={real_data / 'mnist'}")
     assert re.search(r"step: 9\(global step: 9\)\tsample/sec: [0-9.]+\tD_loss: [0-9.]+\tG_loss: [0-9.]+", output)
     reader = tf.train.load_checkpoint(str(tmp_path / "log"))
     assert reader.get_tensor("global_step") == 20
@@ -123,14 +113,14 @@ def test_output_fn_with_a_small_net(tmp_path):
         f"{head}mox.run(input_fn=input_fn, model_fn=model_fn, optimizer_fn=mox.get_optimizer_fn('sgd', 0.01),\n"
         "        batch_size=32, run_mode=mox.ModeKeys.TRAIN, max_number_of_steps=1, log_dir='trained')\n"
     )
-    moxing_run(train)
-    assert "[320 examples]" in moxing_run(predict)
+    output_of(train)
+    assert "[320 examples]" in output_of(predict)
     lines = (tmp_path / "outputs.txt").read_text()
     assert lines.count("'prediction'") == 10
 
 
 def test_placeholder(tmp_path):
-    output = moxing_run(script(tmp_path, "manual_4_5_1_placeholder.py"))
+    output = output_of(script(tmp_path, "manual_4_5_1_placeholder.py"))
     line = re.compile(r"step: \d+\(global step: \d+\)\tsample/sec: [0-9.]+\tloss: ([0-9.]+)")
     losses = [float(value) for value in line.findall(output)]
     assert len(losses) == 11
@@ -141,14 +131,14 @@ def test_keras_and_its_json_with_the_first_ones_weights(tmp_path):
     log, model = tmp_path / "log", tmp_path / "keras_model.json"
     model_path = {"/tmp/delete_me/keras_model.json": str(model)}
     first = script(tmp_path, "manual_4_6_keras.py", **model_path, **{"log_dir=None": f"log_dir='{log}'", "=50": "=12"})
-    assert "step: 10(global step: 10)" in moxing_run(first)
+    assert "step: 10(global step: 10)" in output_of(first)
     assert model.stat().st_size > 1000
     shorter = {"=1000": "=11"}
     plain = script(tmp_path, "manual_4_6_keras_from_json.py", **model_path, **shorter)
-    assert "step: 10(global step: 10)" in moxing_run(plain)
+    assert "step: 10(global step: 10)" in output_of(plain)
     warm = {"log_dir=None": f"log_dir=None, checkpoint_path='{log}'"}
     path = script(tmp_path, "manual_4_6_keras_from_json.py", **model_path, **warm, **{"=1000": "=14"})
-    output = moxing_run(path)
+    output = output_of(path)
     # Names do not depend on chance: every variable of the model is found, none is missing.
     assert re.search(r"(\d+) variables restored, 0 skipped by patterns, 0 missing there", output)
     assert "step: 13(global step: 13)" in output

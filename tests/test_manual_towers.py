@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+
+from helpers.launcher import MAIN, output_of
+from helpers.warm import PIPE, STDOUT, Program, Surroundings, WarmProcess
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "shared" / "seeds" / "scripts"
 CLASSES = ("daisy", "dandelion", "roses", "sunflowers", "tulips")
@@ -90,23 +91,13 @@ mox.run(input_fn=lambda mode: tf.constant(0.0), model_fn=model_fn, run_mode=mox.
 """
 
 
-def moxing_run(script: Path, *arguments: object) -> str:
-    """Runs a script to its end; returns what it printed."""
-    command = [sys.executable, "-m", "moxing", "run", script, *arguments]
-    done = subprocess.run(
-        [str(word) for word in command], cwd=script.parent, capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 @pytest.mark.realdata
 @with_scripts
 def test_getting_started_with_four_gpus(tmp_path, real_data):
     urls = [f"--data_url={real_data / 'mnist'}", f"--train_url={tmp_path / 'log'}"]
     train = Path(shutil.copy(SCRIPTS / "train_tf_mnist.py", tmp_path))
-    output = moxing_run(train, *urls, "--num_gpus=4")
-    assert output.count("--num_gpus=4 and this machine has 0: the 4 towers are built on as many logical CPU") == 1
+    output = output_of(train, *urls, "--num_gpus=4")
+    assert output.count("--num_gpus=4, but this machine has 0: the 4 towers run on logical CPU") == 1
     # 2,750 batches, four a step, two of them left for the last one.
     assert "step: 687(global step: 687)" in output
     assert "step: 688(" not in output
@@ -116,7 +107,7 @@ def test_getting_started_with_four_gpus(tmp_path, real_data):
     assert set(reader.get_variable_to_shape_map()) == {"W", "b", "global_step"}
     evaluate = Path(shutil.copy(SCRIPTS / "eval_tf_mnist.py", tmp_path))
     for gpus in (1, 2):
-        output = moxing_run(evaluate, *urls, f"--num_gpus={gpus}")
+        output = output_of(evaluate, *urls, f"--num_gpus={gpus}")
         accuracy = float(re.search(r"\[EVAL\] .*samples: 10000\taccuracy: ([0-9.]+)", output).group(1))
         assert accuracy >= 0.9
 
@@ -125,7 +116,7 @@ def test_getting_started_with_four_gpus(tmp_path, real_data):
 def test_placeholders_on_every_tower(tmp_path):
     """§4.5.1: each tower feeds a placeholder of its own."""
     script = Path(shutil.copy(SCRIPTS / "manual_4_5_1_placeholder.py", tmp_path))
-    output = moxing_run(script, "--num_gpus=2")
+    output = output_of(script, "--num_gpus=2")
     losses = [float(value) for value in re.findall(r"\tloss: ([0-9.]+)", output)]
     assert len(losses) == 11
     assert losses[-1] < losses[0]
@@ -146,7 +137,7 @@ def test_keras_layers_on_every_tower(tmp_path):
             text = text.replace(old, new)
         script = tmp_path / f"keras_{gpus}.py"
         script.write_text(text)
-        moxing_run(script, f"--num_gpus={gpus}", "--variable_update=replicated")
+        output_of(script, f"--num_gpus={gpus}", "--variable_update=replicated")
         names.append(set(tf.train.load_checkpoint(str(tmp_path / str(gpus))).get_variable_to_shape_map()))
     assert names[0] == names[1]
 
@@ -159,7 +150,7 @@ def test_flowers_with_two_gpus(tmp_path, real_data):
             shutil.copy(photo, tmp_path / "photos" / name)
     script = tmp_path / "mox_flowers.py"
     script.write_text(FLOWERS)
-    output = moxing_run(script, f"--data_url={tmp_path / 'photos'}", f"--train_url={tmp_path / 'log'}", "--num_gpus=2")
+    output = output_of(script, f"--data_url={tmp_path / 'photos'}", f"--train_url={tmp_path / 'log'}", "--num_gpus=2")
     towers = re.findall(r"TOWER TRAIN (\d+) (\d+) (\d+) (\d+)", output)
     assert len(towers) == 2
     # Losses on both, moving averages on the first.
@@ -181,11 +172,18 @@ def test_flowers_with_two_gpus(tmp_path, real_data):
         assert logits.shape == (3, 5)
 
 
+#: The first message about those that are missing comes after half a second, not half a minute.
+LESS_PATIENT = """
+from moxing.tensorflow.cluster import connectivity
+connectivity.WAIT_MESSAGE_AFTER = 0.5
+"""
+
+
 @pytest.mark.timeout(120)
 def test_pitfall_2_3_1(tmp_path):
     """A worker with the task_index of another machine says so, where TensorFlow only says that it is waiting."""
     script = tmp_path / "train.py"
-    script.write_text(WAITING)
+    script.write_text(LESS_PATIENT + WAITING)
     # Nobody listens on the first, and the second is of no machine, and so not of this one.
     hosts = ["127.0.0.9", "198.51.100.101"]
     words = [
@@ -195,10 +193,8 @@ def test_pitfall_2_3_1(tmp_path):
         f"--worker_hosts={','.join(f'{host}:2223' for host in hosts)}",
     ]
     environment = {**os.environ, "http_proxy": "http://user:secret@proxy.example:3128"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "moxing", "run", str(script), *words],
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+    program = Program("moxing", MAIN, ("run", str(script), *words))
+    process = WarmProcess(program, Surroundings(environment=environment), stdout=PIPE, stderr=STDOUT)
     timer = threading.Timer(90, process.kill)
     timer.start()
     output = ""
@@ -212,6 +208,6 @@ def test_pitfall_2_3_1(tmp_path):
         process.kill()
         process.wait()
         process.stdout.close()
-    assert "Wrong task_index for this machine: --task_index says that this is worker 1 at 198.51.100.101:2223" in output
+    assert "Wrong task_index for this machine: --task_index makes it worker 1 at 198.51.100.101:2223" in output
     assert "ps 0" in output
     assert "secret" not in output

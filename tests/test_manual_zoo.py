@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import moxing.tensorflow as mox
+from helpers.launcher import output_of, warm_moxing
 
 SCRIPTS = Path(__file__).resolve().parent.parent.parent / "shared" / "seeds" / "scripts"
 CLASSES = ("daisy", "dandelion", "roses", "sunflowers", "tulips")
@@ -117,14 +116,6 @@ def photos(real_data: Path, target: Path, per_class: int) -> Path:
     return target
 
 
-def moxing_run(script: Path, *arguments: object) -> str:
-    """Runs a script to its end; returns what it printed."""
-    command = [sys.executable, "-m", "moxing", "run", script, *arguments]
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
-
-
 def accuracies(output: str) -> list[float]:
     return [float(text) for text in re.findall(r"accuracy: ([0-9.]+)", output)]
 
@@ -157,6 +148,7 @@ def test_published_weights_know_daisies(real_data):
 
 
 @pytest.mark.timeout(900)  # two trainings of ResNet-50 on a CPU
+@pytest.mark.slow
 def test_flowers_advanced(tmp_path, real_data):
     """A tenth of the manual's epochs: the published weights are far ahead of a start from scratch by then.
 
@@ -170,11 +162,11 @@ def test_flowers_advanced(tmp_path, real_data):
     script.write_text(text)
     words = [f"--data_url={photos(real_data, tmp_path / 'photos', 20)}", "--num_gpus=1", "--batch_size=20"]
     checkpoint = real_data / "checkpoints" / "resnet_v1_50.ckpt"
-    transferred = moxing_run(script, *words, f"--train_url={tmp_path / 'a'}", f"--checkpoint_url={checkpoint}")
+    transferred = output_of(script, *words, f"--train_url={tmp_path / 'a'}", f"--checkpoint_url={checkpoint}")
     # Skipped: global_step, the logits and their momentum. Missing: the momentum of all others.
     assert "265 variables restored, 5 skipped by patterns, 159 missing there" in transferred
     assert "float16: no GPU is there to accelerate half precision" in transferred
-    scratch = moxing_run(script, *words, f"--train_url={tmp_path / 'b'}")
+    scratch = output_of(script, *words, f"--train_url={tmp_path / 'b'}")
     in_steps = [accuracies(output) for output in (transferred, scratch)]
     assert [len(accuracy) for accuracy in in_steps] == [10, 10]
     assert np.mean(in_steps[0][5:]) > np.mean(in_steps[1][5:]) + 0.3
@@ -185,7 +177,14 @@ def test_flowers_advanced(tmp_path, real_data):
 
 
 @pytest.mark.skipif(not SCRIPTS.is_dir(), reason=f"the manual's programs are not at {SCRIPTS}")
-@pytest.mark.parametrize("name", ["manual_1_resnet50", "manual_4_1_zoo", "manual_4_4_export"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("manual_1_resnet50", marks=pytest.mark.slow),
+        pytest.param("manual_4_1_zoo", marks=pytest.mark.slow),
+        "manual_4_4_export",
+    ],
+)
 def test_program_of_the_manual(name, tmp_path, real_data):
     text = (SCRIPTS / f"{name}.py").read_text()
     replacements = {
@@ -200,7 +199,7 @@ def test_program_of_the_manual(name, tmp_path, real_data):
         text = text.replace(old, new)
     script = tmp_path / f"{name}.py"
     script.write_text(text)
-    output = moxing_run(script)
+    output = output_of(script)
     assert "step: 1(global step: 1)" in output
     if name == "manual_4_4_export":  # NCHW and fused batch norm; pitfall 4-4-2: the server has only a CPU
         assert serve(tmp_path / "log" / "1", np.zeros([1, 224, 224, 3], np.float32)).shape == (1, 1000)
@@ -260,8 +259,7 @@ def test_pitfall_4_1_1(augmented, arguments, error, tmp_path, real_data):
         text = text.replace(old, new)
     script = tmp_path / "script.py"
     script.write_text(text)
-    command = [sys.executable, "-m", "moxing", "run", str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    done = warm_moxing("run", script)
     if error is None:
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "log" / "1" / "saved_model.pb").exists()

@@ -1,7 +1,7 @@
-"""One copy with boto3: `boto3_copy.py many|large SOURCE TARGET`. Prints the seconds from making the client on.
+"""One copy with boto3: `boto3_copy.py many|large SOURCE TARGET`. Prints the seconds with the creation of the client.
 
-Many files go through one transfer manager with 16 requests at a time, as many as `copy_parallel` has; one file through
-`upload_file` and `download_file` as they stand.
+Many files use one transfer manager with 16 concurrent requests, as many as `copy_parallel` has; one file uses
+`upload_file` and `download_file` with their defaults.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `mox.file.shift` adds to a local `open` and to `os.path.exists`: prints microseconds a call as JSON."""
+"""Overhead of `mox.file.shift` on a local `open` and `os.path.exists`: prints microseconds per call as JSON."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from collections.abc import Callable
 
 import moxing as mox
 
-#: Short turns, so that other work on the machine meets both alike.
+#: Short blocks, so that other load on the machine affects both variants equally.
 CALLS = 2_000
 TURNS = 20
 
 
 def open_and_close(path: str) -> None:
-    """One open, as scripts write it."""
+    """Open and close a file, as scripts do."""
     with open(path, "rb"):
         pass
 
 
 def exists(path: str) -> None:
-    """One question."""
+    """Check whether a file exists."""
     os.path.exists(path)
 
 
 def microseconds(call: Callable[[str], None], path: str) -> float:
-    """The time of a call, a mean of many."""
+    """Return the mean time of a call."""
     started = time.perf_counter()
     for _ in range(CALLS):
         call(path)

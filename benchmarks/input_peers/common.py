@@ -1,4 +1,4 @@
-"""What the peers share: the task, the command line, the clock."""
+"""Shared by the input programs: the task, the command line, the clock."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from pathlib import Path
 
 BATCH = 64
 SIDE = 224
-SHORTEST, LONGEST = 256, 512  # of the picture's short side after the resize, both included
+SHORTEST, LONGEST = 256, 512  # range of the short side after the resize, inclusive
 MEANS = [123.68, 116.78, 103.94]
 WARM_UP = 512
 TICK = os.sysconf("SC_CLK_TCK")
 
 
 def arguments() -> tuple[list[str], Path, int]:
-    """Words of the command line, the data folder, and how many images are timed."""
+    """Return the arguments of the command line, the data folder, and the number of timed images."""
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
     options = dict(word[2:].split("=", 1) for word in sys.argv[1:] if word.startswith("--"))
     return words, Path(options["data"]), int(options["images"])
 
 
 def listing(folder: Path, kind: str) -> tuple[list[str], list[int]]:
-    """Files of `kind` ('jpeg' or 'decoded') and their labels."""
+    """Return the files of `kind` ('jpeg' or 'decoded') and their labels."""
     classes = sorted(path for path in (folder / kind).iterdir() if path.is_dir())
     found = [(str(path), label) for label, name in enumerate(classes) for path in sorted(name.iterdir())]
     return [path for path, _ in found], [label for _, label in found]
 
 
 def process_tree() -> list[int]:
-    """This process and all below it, from Linux's /proc."""
+    """Return the ids of this process and all its descendants, from Linux's /proc."""
     parents = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
         except (FileNotFoundError, ProcessLookupError):
-            continue  # ended while we looked
+            continue  # the process has ended meanwhile
     tree = [os.getpid()]
     for process in tree:
         tree += [child for child, parent in parents.items() if parent == process]
@@ -45,7 +45,7 @@ def process_tree() -> list[int]:
 
 
 def cpu_seconds() -> float:
-    """User and system time of this process and its workers, those that ended included."""
+    """Return user and system time of this process and its workers, including those that have ended."""
     total = 0
     for process in process_tree():
         try:
@@ -56,7 +56,7 @@ def cpu_seconds() -> float:
 
 
 def resident_megabytes() -> float:
-    """Memory of this process and its workers; pages they share count once a process."""
+    """Return the memory of this process and its workers; shared pages count once per process."""
     pages = 0
     for process in process_tree():
         try:
@@ -67,7 +67,7 @@ def resident_megabytes() -> float:
 
 
 def take(batches: Iterator, images: int) -> None:
-    """Fetches batches and looks at nothing but their form: input is all there is to this benchmark."""
+    """Fetch batches and check only their shape: this benchmark measures input alone."""
     for _ in range(images // BATCH):
         pictures, labels = next(batches)
         if tuple(pictures.shape) != (BATCH, SIDE, SIDE, 3) or "float32" not in str(pictures.dtype):
@@ -77,7 +77,7 @@ def take(batches: Iterator, images: int) -> None:
 
 
 def report(batches: Iterator, images: int, warm_up: int = WARM_UP) -> None:
-    """Warms up, then times `images`; prints images a second and milliseconds of CPU an image."""
+    """Warm up, then time `images`; print images per second and CPU milliseconds per image."""
     take(batches, warm_up)
     cpu, started = cpu_seconds(), time.perf_counter()
     take(batches, images)
@@ -86,7 +86,7 @@ def report(batches: Iterator, images: int, warm_up: int = WARM_UP) -> None:
 
 
 def report_memory(batches: Iterator, epoch: int, epochs: int = 20) -> None:
-    """Prints the resident megabytes after each epoch of `epoch` images."""
+    """Print the resident megabytes after each epoch of `epoch` images."""
     sizes = []
     for _ in range(epochs):
         take(batches, epoch)

@@ -1,4 +1,4 @@
-"""What the parts of a sample cost, by elimination: milliseconds of CPU an image, one thread, files in memory."""
+"""Cost of decoding and resizing: CPU milliseconds per image, one thread, files in memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import tensorflow as tf
 from common import SIDE, arguments, listing
 from PIL import Image
 
-LOW, HIGH = 350, 460  # every picture is larger
+LOW, HIGH = 350, 460  # every image is larger
 
 
 def milliseconds(function: Callable[[], object], count: int) -> float:
-    """The least of five passes over `count` pictures: what others do on the machine only adds."""
+    """Return the minimum of five passes over `count` images: other load on the machine only adds time."""
     passes = []
     for _ in range(5):
         began = time.process_time()
@@ -45,7 +45,7 @@ def decode_window(content: tf.Tensor, side: int) -> tf.Tensor:
 
 
 def pixel(image: tf.Tensor) -> tf.Tensor:
-    """One pixel: the work is done, nothing is copied."""
+    """Return one pixel, so that the work is done but no image is copied."""
     return image[0, 0]
 
 
@@ -63,7 +63,7 @@ def main() -> None:
         size = [side, side * 4 // 3]
         with_resize = tensorflow_ms(contents, lambda content, size=size: pixel(tf.image.resize(decode(content), size)))
         print(f"@resize of the whole picture to short side {side}|{with_resize - whole:.2f}")
-    # The windows that become 224 x 224 where the short side goes from 375 to 512, 384 (nearly) and 256.
+    # Windows that become 224 x 224 when the short side is resized from 375 to 512, (nearly) 384 and 256.
     for side in (164, 220, 328):
         part = tensorflow_ms(contents, lambda content, side=side: pixel(decode_window(content, side)))
         both = tensorflow_ms(

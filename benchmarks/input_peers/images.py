@@ -1,8 +1,8 @@
-"""Makes the pictures the peers read: a folder a class, from real photos, once.
+"""Creates the images of the input benchmark once, from real photos: one folder per class.
 
 DATA/jpeg/CLASS/*.jpg      about 500 x 375, quality 90, 4:2:0
 DATA/tfrecord/             the same files in 8 shards of TF-Slim's layout, and labels.txt
-DATA/decoded/CLASS/*.raw   the same pictures decoded: height and width (int32 each), then the pixels
+DATA/decoded/CLASS/*.raw   the same images decoded: height and width (int32 each), then the pixels
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 from PIL import Image
 
 CLASSES = ["daisy", "dandelion", "roses", "sunflowers", "tulips"]
-COUNT = 2048  # whole batches of 64: an epoch never ends inside one
+COUNT = 2048  # a multiple of 64: an epoch ends at the end of a batch
 SHARDS = 8
 PHOTOS = Path(__file__).parents[3] / "shared" / "data" / "flowers"
 
 
 def photos(name: str) -> list[Image.Image]:
-    """Real photos of a class; scikit-learn's two where there is no folder of them."""
+    """Return real photos of a class, or scikit-learn's two photos if the folder does not exist."""
     if PHOTOS.is_dir():
         return [Image.open(path).convert("RGB") for path in sorted((PHOTOS / name).glob("*.jpg"))]
     from sklearn.datasets import load_sample_images
@@ -31,10 +31,10 @@ def photos(name: str) -> list[Image.Image]:
 
 
 def variation(photo: Image.Image, random: np.random.RandomState) -> Image.Image:
-    """Another picture of the same thing: turned a little, cut, perhaps mirrored, about 500 x 375."""
+    """Return a variation of a photo: slightly rotated, cropped, possibly flipped, about 500 x 375."""
     width, height = 500 + random.randint(-16, 17), 375 + random.randint(-12, 13)
     photo = photo.rotate(random.uniform(-4, 4), Image.Resampling.BICUBIC)
-    # Inside the turned frame, so that no black corner (cheap to decode) gets in.
+    # Crop inside the rotated frame: black corners would be cheap to decode.
     side = min(photo.width / width, photo.height / height) * random.uniform(0.75, 0.88)
     left = (photo.width - side * width) * random.uniform(0.4, 0.6)
     top = (photo.height - side * height) * random.uniform(0.4, 0.6)
@@ -45,7 +45,7 @@ def variation(photo: Image.Image, random: np.random.RandomState) -> Image.Image:
 
 
 def make_class(folder: Path, label: int) -> None:
-    """All pictures of a class, as JPEG and decoded."""
+    """Write all images of a class, as JPEG and decoded."""
     name = CLASSES[label]
     random = np.random.RandomState(label)
     originals = photos(name)
@@ -61,7 +61,7 @@ def make_class(folder: Path, label: int) -> None:
 
 
 def write_tfrecords(folder: Path) -> None:
-    """The JPEG files in shards, in a fixed mixed order, as TF-Slim's converters wrote them."""
+    """Write the JPEG files into shards, in a fixed shuffled order, in TF-Slim's layout."""
     import tensorflow as tf
 
     def feature(value: bytes | int) -> tf.train.Feature:
@@ -92,7 +92,7 @@ def write_tfrecords(folder: Path) -> None:
 
 
 def make(folder: Path) -> None:
-    """Everything, unless the marker says it is there."""
+    """Create all files, unless the marker file exists."""
     marker = folder / "complete"
     if marker.exists():
         return
@@ -105,7 +105,7 @@ def make(folder: Path) -> None:
 
 
 def into_page_cache(folder: Path) -> None:
-    """Reads every file once: no peer pays for the disk."""
+    """Read every file once, so that no program is measured with a cold disk."""
     for path in folder.rglob("*"):
         if path.is_file():
             path.read_bytes()

@@ -1,6 +1,6 @@
-"""Ours, fetched by a plain session: `raw`, `async` (raw with AsyncRawGenerator), `tfrecord` or `cache`.
+"""MoXing's datasets, read by a plain session: `raw`, `async` (raw with AsyncRawGenerator), `tfrecord` or `cache`.
 
-The word `memory` after it asks for the memory after each epoch in place of the speed.
+With the second argument `memory`, reports memory after each epoch instead of speed.
 """
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.
@@ -18,7 +18,7 @@ from common import BATCH, SIDE, WARM_UP, arguments, report, report_memory
 
 
 def open_dataset(kind: str, folder: Path, cache_dir: str):
-    """The data set, and how many images it has."""
+    """Return the dataset and its number of images."""
     augmentation = mox.get_data_augmentation_fn("vgg_16", mox.ModeKeys.TRAIN, SIDE, SIDE)
     if kind == "tfrecord":
         metadata = mox.ImageClassificationTFRecordMetadata(str(folder / "tfrecord"), "flowers_train_*.tfrecord")
@@ -45,7 +45,7 @@ def batches(session: tf.Session, fetches: list[tf.Tensor]) -> Iterator:
 
 def main() -> None:
     (kind, *rest), folder, images = arguments()
-    # On the disk the pictures are on: the system's temporary folder may be memory.
+    # On the disk of the images: the system's temporary folder may be in memory.
     with tempfile.TemporaryDirectory(dir=folder) as cache_dir, tf.Graph().as_default():
         dataset, epoch = open_dataset(kind, folder, cache_dir)
         fetches = dataset.get(["image", "label"])
@@ -54,7 +54,7 @@ def main() -> None:
             if rest == ["memory"]:
                 report_memory(batches(session, fetches), epoch)
             else:
-                # With a cache the first epoch fills it, and the second is measured.
+                # The first epoch fills the cache; the second is measured.
                 report(batches(session, fetches), images, epoch if kind == "cache" else WARM_UP)
 
 

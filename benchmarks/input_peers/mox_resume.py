@@ -1,7 +1,7 @@
-"""Seconds from the call of `mox.run` to its first batch, for a training that goes on at a given step.
+"""Seconds from the call of `mox.run` to its first batch, for a training that resumes at a given step.
 
-A first run leaves a checkpoint; the place in the data that it holds is set to that step, and the run that goes on from
-there is timed. Its parent starts it for a near and for a far step.
+A first run writes a checkpoint; its position in the data is set to that step, and the run that resumes from it
+is timed. `input_pipeline.py` starts this for a near and a far step.
 """
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.

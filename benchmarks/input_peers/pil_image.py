@@ -1,4 +1,4 @@
-"""One training sample by Pillow and NumPy, as PyTorch's loaders make it."""
+"""One training sample with Pillow and NumPy, as in PyTorch data loaders."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MEAN = np.array(MEANS, np.float32)
 
 
 def sample(path: str, fused: bool, into: np.ndarray) -> None:
-    """Reads, resizes, crops, mirrors; `fused` resizes only the window of the crop."""
+    """Read, resize, crop and flip an image; `fused` resizes only the window of the crop."""
     with Image.open(path) as file:
         picture = file.convert("RGB")
     scale = random.randint(SHORTEST, LONGEST) / min(picture.size)
@@ -20,7 +20,7 @@ def sample(path: str, fused: bool, into: np.ndarray) -> None:
     left, top = random.randint(0, width - SIDE), random.randint(0, height - SIDE)
     box = (left, top, left + SIDE, top + SIDE)
     if fused:
-        # The rounded size can reach a fraction of a pixel beyond the picture, which Pillow refuses.
+        # Rounding can extend the window a fraction of a pixel beyond the image, which Pillow rejects.
         window = tuple(min(side / scale, end) for side, end in zip(box, 2 * picture.size, strict=True))
         picture = picture.resize((SIDE, SIDE), Image.Resampling.BILINEAR, box=window)
     else:

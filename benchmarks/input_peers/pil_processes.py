@@ -1,4 +1,4 @@
-"""Pillow in as many processes as there are cores; each makes whole batches in shared memory. `textbook` or `fused`."""
+"""Pillow in one process per core; each builds whole batches in shared memory. Argument: `textbook` or `fused`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def slot_view(memory: SharedMemory, slot: int) -> np.ndarray:
 
 
 def work(memory: SharedMemory, tasks, done, fused: bool) -> None:
-    """A worker: fills the slot it is told with the files it is told, until there are no more."""
+    """Run a worker: fill the requested slots with the requested files until there are no more requests."""
     for slot, files, labels in iter(tasks.get, None):
         view = slot_view(memory, slot)
         for file, place in zip(files, view, strict=True):
@@ -29,7 +29,7 @@ def work(memory: SharedMemory, tasks, done, fused: bool) -> None:
 
 
 def endless(samples: list[tuple[str, int]]) -> Iterator[tuple[list[str], np.ndarray]]:
-    """Files and labels of one batch after another, shuffled anew each epoch."""
+    """Yield files and labels of batches without end, reshuffled every epoch."""
     while True:
         random.shuffle(samples)
         for start in range(0, len(samples) - BATCH + 1, BATCH):
@@ -38,11 +38,11 @@ def endless(samples: list[tuple[str, int]]) -> Iterator[tuple[list[str], np.ndar
 
 
 def batches(memory: SharedMemory, tasks, done, slots: int, work_list: Iterator) -> Iterator:
-    """Batches as views into the shared memory: good until the next one is asked for."""
+    """Yield batches as views into the shared memory, valid until the next one is requested."""
     for slot in range(slots):
         tasks.put((slot, *next(work_list)))
     while True:
-        # A worker that died would otherwise leave us waiting for ever.
+        # Without the timeout, a dead worker would block forever.
         slot, labels = done.get(timeout=120)
         yield slot_view(memory, slot), labels
         tasks.put((slot, *next(work_list)))
@@ -51,7 +51,7 @@ def batches(memory: SharedMemory, tasks, done, slots: int, work_list: Iterator) 
 def main() -> None:
     (style, *_), folder, images = arguments()
     workers = os.cpu_count() or 1
-    slots = 3 * workers  # two batches ahead a worker, as PyTorch has it, and those in the reader's hands
+    slots = 3 * workers  # two prefetched batches per worker, as in PyTorch, and those in use
     memory = SharedMemory(create=True, size=slots * int(np.prod(SHAPE)) * 4)
     tasks, done = multiprocessing.Queue(), multiprocessing.Queue()
     processes = [

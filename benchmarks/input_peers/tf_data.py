@@ -1,9 +1,9 @@
-"""A tf.data pipeline written by hand in TensorFlow 2: `textbook` or `fused`, over `jpeg` or `decoded` files.
+"""A hand-written tf.data pipeline in TensorFlow 2: `textbook` or `fused`, over `jpeg` or `decoded` files.
 
-`textbook` resizes the whole picture and cuts the crop out of it. `fused` chooses the crop first, decodes no more than
-its window and resizes only that: the crop is the same but for rounding its window to whole pixels. (`crop_and_resize`
-would do without the rounding, but takes twice as long as `resize` here.) The word `memory` after both asks for the
-memory after each epoch in place of the speed.
+`textbook` resizes the whole image, then crops it. `fused` chooses the crop first, decodes only its window and resizes
+only that; the crop is the same except that its window is rounded to whole pixels. (`crop_and_resize` needs no rounding,
+but takes twice as long as `resize` here.) With the third argument `memory`, reports memory after each epoch instead of
+speed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 from common import BATCH, LONGEST, MEANS, SHORTEST, SIDE, WARM_UP, arguments, listing, report, report_memory
 
-# A constant of the picture's own form: cheaper to subtract than three numbers to broadcast.
+# A constant in the shape of the image is cheaper to subtract than three broadcast values.
 MEAN_PICTURE = np.tile(np.array(MEANS, np.float32), [SIDE, SIDE, 1])
 
 
@@ -23,7 +23,7 @@ def resize(image: tf.Tensor, size) -> tf.Tensor:
 
 
 def finish(image: tf.Tensor) -> tf.Tensor:
-    """Mirrors half of the pictures, subtracts the mean."""
+    """Flip half of the images and subtract the mean."""
     image = tf.cond(tf.random.uniform([]) < 0.5, lambda: image, lambda: tf.reverse(image, [1]))
     return tf.ensure_shape(image, [SIDE, SIDE, 3]) - MEAN_PICTURE
 
@@ -37,7 +37,7 @@ def textbook(image: tf.Tensor) -> tf.Tensor:
 
 
 def window(height: tf.Tensor, width: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Top, left and side of the square that becomes the crop."""
+    """Return top, left and side of the square that becomes the crop."""
     side = tf.random.uniform([], SHORTEST, LONGEST + 1, tf.int32)
     wanted = SIDE * tf.minimum(height, width) / side
     wanted = tf.cast(tf.round(wanted), tf.int32)
@@ -71,7 +71,7 @@ def fused_decoded(content: tf.Tensor) -> tf.Tensor:
 
 
 def pipeline(files: list[str], labels: list[int], augment) -> tf.data.Dataset:
-    """Files in a new order each epoch, read and augmented in parallel, in batches."""
+    """Return batches of images, read and augmented in parallel, reshuffled every epoch."""
     options = tf.data.Options()
     options.deterministic = False
     options.threading.max_intra_op_parallelism = 1

@@ -1,4 +1,4 @@
-"""PyTorch's DataLoader over Pillow, with as many workers as there are cores. `textbook` or `fused`."""
+"""PyTorch's DataLoader over Pillow, with one worker per core. Argument: `textbook` or `fused`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hand-written loop: one `session.run` a step, as TensorFlow 1 tutorials had it."""
+"""A hand-written loop with one `session.run` per step, as in TensorFlow 1 tutorials."""
 
 import os
 import sys

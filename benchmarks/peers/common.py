@@ -1,4 +1,4 @@
-"""What the peers share: the data, the turn-taking, and the models as TensorFlow 1 code."""
+"""Shared by the step programs: the data, the clock, and the models as TensorFlow 1 code."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ BATCH = 100
 
 
 def arguments() -> tuple[list[str], int]:
-    """Words of the command line, and the steps of a round."""
+    """Return the arguments of the command line and the steps of a round."""
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
     counts = [int(word.split("=")[1]) for word in sys.argv[1:] if word.startswith("--steps=")]
     return words, counts[0] if counts else 1000
 
 
 def digits() -> tuple[np.ndarray, np.ndarray]:
-    """Images of the size of MNIST's, and labels."""
+    """Return images of MNIST size and labels."""
     random = np.random.RandomState(0)
     return random.rand(12000, 784).astype(np.float32), np.eye(10, dtype=np.float32)[random.randint(0, 10, 12000)]
 
 
 def warm_up(count: int) -> int:
-    """Steps before the clock starts: buffers fill, threads settle."""
+    """Return the number of warm-up steps, in which buffers fill and threads settle."""
     return max(count // 4, 10)
 
 
 def report(function, count: int) -> None:
-    """Calls `function(steps)` to warm up, then once more against the clock; prints seconds a step."""
+    """Call `function(steps)` to warm up, then once more with the clock; print seconds per step."""
     function(warm_up(count))
     started = time.perf_counter()
     function(count)
@@ -38,12 +38,12 @@ def report(function, count: int) -> None:
 
 
 def report_first_step(moment: float) -> None:
-    """For the start-up measurement: when the first step was done, and the peak memory."""
+    """Print when the first step ended, and the peak memory, for the start-up measurement."""
     print(f"@{moment} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}", flush=True)
 
 
 def dataset(tf, model: str):
-    """The input of a model."""
+    """Return the input of a model."""
     if model in ("softmax", "dense"):
         data = tf.data.Dataset.from_tensor_slices(digits()).shuffle(10000).repeat().batch(BATCH)
         return data.prefetch(2)
@@ -53,7 +53,7 @@ def dataset(tf, model: str):
 
 
 def loss(tf, model: str, x, y):
-    """The loss of a model, in TensorFlow 1 code."""
+    """Return the loss of a model, in TensorFlow 1 code."""
     if model == "softmax":
         weights = tf.get_variable("W", initializer=tf.zeros([784, 10]))
         bias = tf.get_variable("b", initializer=tf.zeros([10]))

@@ -1,4 +1,4 @@
-"""Keras `fit` on arrays, as people call it; the argument is `steps_per_execution`."""
+"""Keras `fit` on arrays, in its usual form. Argument: `steps_per_execution`."""
 
 import os
 
@@ -20,7 +20,7 @@ per_epoch = len(x) // BATCH
 
 
 def run_steps(steps: int) -> None:
-    # Whole epochs, as `fit` counts them; `count` is rounded up to them below.
+    # `fit` runs whole epochs; `count` is rounded up to them below.
     model.fit(x, y, batch_size=BATCH, epochs=-(-steps // per_epoch), verbose=0)
 
 

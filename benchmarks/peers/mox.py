@@ -1,6 +1,6 @@
-"""`mox.run` with its defaults; its own log lines tell when steps were done.
+"""`mox.run` with its defaults; its log lines give the times.
 
-With the word `accumulate` gradients are applied every eighth step, as their mean.
+With the argument `accumulate`, the mean of the gradients is applied every eighth step.
 """
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.
@@ -19,7 +19,7 @@ begin = warm_up(count) // 10 * 10
 
 
 class Clock(logging.Handler):
-    """Reads the time at two log lines."""
+    """Records the time at two log lines."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""An evaluation inside training, and the same one alone: the seconds of each, without building and start-up.
+"""An evaluation inside training, and the same one alone: seconds of each, without graph building and start-up.
 
-Prints a line `@inside alone` for every round, then `@@` and how often `model_fn` was called in a run that trains.
+Prints a line `@inside alone` for every round, then `@@` and the number of `model_fn` calls of a training run.
 """
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.
@@ -12,8 +12,8 @@ import time
 import moxing.tensorflow as mox
 import tensorflow.compat.v1 as tf
 from common import arguments
-from moxing.tensorflow.executor.inter import Evaluator
-from moxing.tensorflow.executor.runner import Runner
+from moxing.tensorflow.executor.evaluation.evaluator import Evaluator
+from moxing.tensorflow.executor.loop.runner import Runner
 
 SAMPLES, BATCH = 640, 32
 EVALUATIONS = 3
@@ -24,7 +24,7 @@ calls = []
 
 
 def timed(kind):
-    """Notes how long every call of `kind.run` takes."""
+    """Record the duration of every call of `kind.run`."""
     run = kind.run
 
     def run_timed(*words):

@@ -1,4 +1,4 @@
-"""The same regression as a script of 2018, for `moxing run`: start-up and memory."""
+"""The same regression as a 2018 script, for `moxing run`: start-up time and memory."""
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.
 # isort: skip_file

@@ -1,4 +1,4 @@
-"""What the peers share: the sizes of the models, the command line, the clock and the counter of bytes."""
+"""Shared by the cluster programs: model sizes, command line, clock, byte counter."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import NamedTuple
 
 CLASSES = 1000
 LEARNING_RATE = 0.01
-#: Numbers in a sample, and the depths of the dense layers behind it: 25.1 million parameters.
+#: Features of a sample and units of the dense layers: 25.1 million parameters.
 DENSE = (1024, 4096, 4096, CLASSES)
-#: Side of the images and factor of the depths of the small network: 0.5 million parameters.
+#: Image size and depth multiplier of the small network: 0.5 million parameters.
 SIDE, MULTIPLIER = 96, 0.25
-#: Steps that a peer does before it looks at the clock or asks for the next ones, where it can do several at once.
+#: Steps per call, for programs that can run several at once.
 TOGETHER = 10
 
 
 class Task(NamedTuple):
-    """What a peer is to do."""
+    """The task of a program."""
 
     model: str
     batch: int
@@ -29,13 +29,13 @@ class Task(NamedTuple):
 
 
 def task() -> Task:
-    """From the first words of the command line: `dense 4 10 40`. What follows them is the peer's own."""
+    """Parse the first arguments, `dense 4 10 40`. Later arguments are specific to the program."""
     model, *numbers = sys.argv[1:5]
     return Task(model, *map(int, numbers))
 
 
 def bytes_on_wire() -> int:
-    """Bytes that the loopback interface has carried. What one process sends another is in it once."""
+    """Return the bytes that the loopback interface has carried; every message counts once."""
     for line in Path("/proc/net/dev").read_text().splitlines():
         name, _, numbers = line.partition(":")
         if name.strip() == "lo":
@@ -44,17 +44,17 @@ def bytes_on_wire() -> int:
 
 
 def report(steps: int, seconds: float, sent: int, parameters: int) -> None:
-    """Prints what a worker measured."""
+    """Print the measurements of a worker."""
     print(f"@{steps} {seconds} {sent} {parameters}", flush=True)
 
 
 def measure(run_steps: Callable[[int], float], wanted: Task, parameters: int) -> None:
-    """Warms up, then does the steps against the clock.
+    """Warm up, then time the steps.
 
     Args:
-      run_steps: does so many steps, returns the last loss.
-      wanted: how many.
-      parameters: trained ones of the model.
+      run_steps: runs that many steps and returns the last loss.
+      wanted: the task.
+      parameters: number of trained parameters.
     """
     run_steps(wanted.warm_up)
     sent, started = bytes_on_wire(), time.perf_counter()

@@ -1,7 +1,6 @@
-"""Ours: `mox.run`, as the flags behind the first words say: alone, with towers, or as one process of a cluster.
+"""`mox.run`: alone, with towers, or as one process of a cluster, depending on the flags.
 
-Its own log lines, one in ten steps, tell when steps were done: a hook would see every step, and so make every step a
-call of its own.
+Its log lines, every ten steps, give the times. A hook that sees every step would force one `session.run` per step.
 """
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.
@@ -18,7 +17,7 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 from common import CLASSES, DENSE, LEARNING_RATE, SIDE, TOGETHER, bytes_on_wire, report, task
 
-#: Shapes of a sample.
+#: Shape of a sample, by model.
 SHAPES = {
     "dense": DENSE[:1],
     "mobilenet_v1_025": (SIDE, SIDE, 3),
@@ -33,7 +32,7 @@ parameters: list[int] = []
 
 
 class Clock(logging.Handler):
-    """Notes time and bytes at the first log line behind the warm-up and at every later one, to the last step."""
+    """Records time and bytes at the first log line after the warm-up and at every later one."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +82,7 @@ def model_fn(inputs: list[tf.Tensor], mode: str) -> mox.ModelSpec:
 def main() -> None:
     clock = Clock()
     logging.getLogger("tensorflow").addHandler(clock)
-    # Without --sync_replicas all workers' steps count to the end of the run, not each worker's own.
+    # Without --sync_replicas the steps of all workers count towards the end of the run.
     counters = 1 if mox.get_flag("sync_replicas") else len((mox.get_flag("worker_hosts") or "").split(","))
     mox.run(
         input_fn=input_fn,

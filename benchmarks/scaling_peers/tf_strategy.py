@@ -1,6 +1,6 @@
 """`tf.distribute.MultiWorkerMirroredStrategy`, ring: ten steps of a custom training loop in one `tf.function`.
 
-In trials one step a call, and `fit` with ten steps per execution, took longer.
+In trials, one step per call and `fit` with ten steps per execution were slower.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from common import CLASSES, DENSE, LEARNING_RATE, MULTIPLIER, SIDE, TOGETHER, me
 
 
 def model_of(name: str) -> tuple[tf_keras.Model, tuple[int, ...]]:
-    """The model and the shape of a sample."""
+    """Return the model and the shape of a sample."""
     if name == "mobilenet_v1_025":
         shape: tuple[int, ...] = (SIDE, SIDE, 3)
         return tf_keras.applications.MobileNet(
@@ -32,7 +32,7 @@ def main() -> None:
     threads = int(os.environ["OMP_NUM_THREADS"])
     tf.config.threading.set_inter_op_parallelism_threads(threads)
     tf.config.threading.set_intra_op_parallelism_threads(threads)
-    # As large as our packs. By default it sends all gradients as one, which took longer in trials.
+    # As large as MoXing's packs. The default, all gradients in one pack, was slower in trials.
     options = tf.distribute.experimental.CommunicationOptions(
         bytes_per_pack=8 << 20, implementation=tf.distribute.experimental.CommunicationImplementation.RING
     )
@@ -47,7 +47,7 @@ def main() -> None:
         with tf.GradientTape() as tape:
             logits = model(samples, training=True)
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
-            # The gradients are added up over the workers; a mean is what the other peers apply.
+            # Gradients are summed over the workers; the other programs apply the mean.
             part = loss / strategy.num_replicas_in_sync
         variables = model.trainable_variables
         gradients = tape.gradient(part, variables)

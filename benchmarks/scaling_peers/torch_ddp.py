@@ -8,7 +8,7 @@ import torch
 from common import CLASSES, DENSE, LEARNING_RATE, MULTIPLIER, SIDE, measure, task
 from torch import distributed, nn
 
-#: Depth and stride of the pairs of a depthwise and a pointwise convolution, as the zoo's MobileNet has them.
+#: Depth and stride of each depthwise and pointwise pair, as in the zoo's MobileNet.
 PAIRS = ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1))
 
 
@@ -47,7 +47,7 @@ def main() -> None:
         samples = samples.contiguous(memory_format=torch.channels_last)
     labels = torch.randint(CLASSES, [wanted.batch])
     parameters = sum(parameter.numel() for parameter in net.parameters())
-    # The moving averages of batch normalisation do not travel in the other peers either.
+    # The other programs do not synchronize moving averages of batch normalization either.
     parallel = nn.parallel.DistributedDataParallel(net, broadcast_buffers=False, gradient_as_bucket_view=True)
     optimizer = torch.optim.SGD(parallel.parameters(), LEARNING_RATE)
     loss_function = nn.CrossEntropyLoss()

@@ -1,4 +1,4 @@
-"""What the peers share: the sizes, the command line, the clock."""
+"""Shared by the zoo programs: sizes, command line, clock."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from collections.abc import Callable
 CLASSES = 1000
 SIZES = {"resnet_v1_50": 224, "mobilenet_v2": 224, "inception_v3": 299}
 LEARNING_RATE, MOMENTUM = 0.01, 0.9
-#: Steps before the clock starts: the first optimises graphs and prepares kernels, the second is like all others.
+#: Warm-up steps: the first optimizes graphs and prepares kernels, the second is like all later ones.
 WARM_UP = 1
 
 
 def arguments() -> tuple[list[str], dict[str, int]]:
-    """Words and numbers of the command line: `resnet_v1_50 train --batch=16 --steps=3 --threads=2`."""
+    """Parse the command line: `resnet_v1_50 train --batch=16 --steps=3 --threads=2`."""
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
     options = dict(word[2:].split("=", 1) for word in sys.argv[1:] if word.startswith("--"))
     return words, {name: int(value) for name, value in options.items()}
 
 
 def report(run_steps: Callable[[int], float], batch: int, steps: int, parameters: int, multiply_adds: int) -> None:
-    """Warms up, then times `run_steps(steps)`; prints images a second, trained parameters and multiply-adds.
+    """Warm up, then time `run_steps(steps)`; print images per second, trained parameters and multiply-adds.
 
-    `run_steps` returns the last loss, or in inference the sum of the last logits: a net that computes NaN is not the
-    net that is measured, and may well be faster or slower.
+    `run_steps` returns the last loss, or in inference the sum of the last logits. It must be finite: computing with
+    NaN can be faster or slower.
     """
     run_steps(WARM_UP)
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""`tf_keras.applications`: `fit` over one batch that repeats; inference by a `tf.function`."""
+"""`tf_keras.applications`: `fit` over one repeated batch; inference with a `tf.function`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ APPLICATIONS = {
 
 
 def multiply_adds(net: tf_keras.Model) -> int:
-    """Multiplications with a weight for one image."""
+    """Return the number of multiply-adds for one image."""
     total = 0
     for layer in net.layers:
         if isinstance(layer, DepthwiseConv2D):
@@ -43,7 +43,7 @@ def main() -> None:
     net = APPLICATIONS[name](weights=None, input_shape=(size, size, 3), classes=CLASSES, classifier_activation=None)
     net.compile(tf_keras.optimizers.SGD(LEARNING_RATE, MOMENTUM), tf_keras.losses.SparseCategoricalCrossentropy(True))
     data = tf.data.Dataset.from_tensors((images, labels)).repeat()
-    # A little faster than `predict_on_batch`, which does the same and more around it.
+    # Slightly faster than `predict_on_batch`, which adds overhead.
     predict = tf.function(lambda given: net(given, training=False))
 
     def train_steps(steps: int) -> float:

@@ -1,4 +1,4 @@
-"""Ours: how long the graph of a network takes to build, as it trains, the forward pass alone."""
+"""Time to build the forward graph of a zoo network in training mode."""
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.
 # isort: skip_file

@@ -1,4 +1,4 @@
-"""Ours: a network of the zoo in a plain session, with the session settings of `mox.run`."""
+"""A network of the zoo in a plain session, with the session settings of `mox.run`."""
 
 # moxing sets switches that TensorFlow reads when it is imported, so it comes first.
 # isort: skip_file
@@ -9,12 +9,12 @@ import math
 
 import moxing.tensorflow as mox
 import tensorflow.compat.v1 as tf
-from moxing.tensorflow.executor.session_config import session_config
+from moxing.tensorflow.executor.loop.session import session_config
 from common import CLASSES, LEARNING_RATE, MOMENTUM, SIZES, arguments, report
 
 
 def multiply_adds(operations: list[tf.Operation], batch: int) -> int:
-    """Multiplications with a weight for one image, counted in the graph."""
+    """Return the number of multiply-adds for one image, counted in the graph."""
     total = 0
     for operation in operations:
         if operation.type in ("Conv2D", "DepthwiseConv2dNative", "MatMul"):
@@ -30,10 +30,10 @@ def main() -> None:
     mox.set_flag("num_inter_threads", options["threads"])
     mox.set_flag("num_intra_threads", options["threads"])
     tf.enable_resource_variables()
-    # No peer has the auxiliary head of Inception: Keras' network comes without, and the loss would not use it.
+    # No program has the auxiliary head of Inception: Keras' network does not, and the loss would not use it.
     without_head = {"create_aux_logits": False} if name == "inception_v3" else {}
     with tf.Graph().as_default() as graph:
-        # Variables, not constants: nothing of the network can be computed ahead.
+        # Variables, not constants, so that nothing can be constant-folded.
         images = tf.Variable(tf.random.uniform([batch, size, size, 3], -1, 1), trainable=False)
         labels = tf.Variable(tf.random.uniform([batch], 0, CLASSES, tf.int32), trainable=False)
         mode = mox.ModeKeys.TRAIN if what == "train" else mox.ModeKeys.EVAL

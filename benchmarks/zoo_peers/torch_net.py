@@ -9,7 +9,7 @@ from torch_nets import NETS
 
 
 def multiply_adds(net: nn.Module, size: int) -> int:
-    """Multiplications with a weight for one image. The layers also get their shapes from this first image."""
+    """Return the number of multiply-adds for one image. This first image also sets the shapes of the layers."""
     counts = []
 
     def count(layer: nn.Module, _, output: torch.Tensor) -> None:

@@ -1,6 +1,6 @@
 """The three networks in plain `torch.nn`, with the layers, strides and parameters of the zoo's.
 
-Layers take the depth of their input from the first image that they see, so only their own is written here.
+Layers infer the depth of their input from the first image, so only output depths are given here.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def conv(
 
 
 def head(classes: int, dropout: float) -> list[nn.Module]:
-    """From features to logits."""
+    """Return the layers from features to logits."""
     return [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dropout(dropout), nn.LazyLinear(classes)]
 
 
 class Residual(nn.Module):
-    """The sum of two paths, and what comes after it."""
+    """The sum of two paths, followed by further layers."""
 
     def __init__(self, residual: nn.Module, shortcut: nn.Module, activation: nn.Module) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Residual(nn.Module):
 
 
 class Branches(nn.Module):
-    """The joined channels of several paths."""
+    """The concatenated channels of several paths."""
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class Branches(nn.Module):
 
 
 def resnet_v1_50(classes: int) -> nn.Module:
-    """Strides stand in the last unit of a block, as TF-Slim has them: 3.48 G multiply-adds and not 4.09 G."""
+    """Strides are in the last unit of a block, as in TF-Slim: 3.48 G multiply-adds instead of 4.09 G."""
     layers: list[nn.Module] = [conv(64, 7, 2), nn.MaxPool2d(3, 2, 1)]
     for number, units in enumerate((3, 4, 6, 3)):
         depth = 256 * 2**number
@@ -75,7 +75,7 @@ def resnet_v1_50(classes: int) -> nn.Module:
 def mobilenet_v2(classes: int) -> nn.Module:
     layers: list[nn.Module] = [conv(32, 3, 2, activation=nn.ReLU6)]
     channels = 32
-    # How many times as deep inside, depth, blocks, stride of the first.
+    # Expansion, depth, blocks, stride of the first block.
     for expansion, depth, blocks, first_stride in (
         (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1),
     ):  # fmt: skip
@@ -92,7 +92,7 @@ def mobilenet_v2(classes: int) -> nn.Module:
 
 
 def inception_v3(classes: int) -> nn.Module:
-    """Without the auxiliary head; batch normalisation trains no factor."""
+    """Without the auxiliary head; batch normalization has no trained scale."""
     net = nn.Sequential(
         *(conv(32, 3, 2, padded=False), conv(32, 3, padded=False), conv(64, 3), nn.MaxPool2d(3, 2)),
         *(conv(80), conv(192, 3, padded=False), nn.MaxPool2d(3, 2)),

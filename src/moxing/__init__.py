@@ -1,6 +1,7 @@
-"""MoXing: a training framework for TensorFlow 1 code, on today's TensorFlow.
+"""MoXing: a training framework for TensorFlow 1 code, on TensorFlow 2.
 
-`import moxing as mox` gives `mox.file` and imports no TensorFlow; `import moxing.tensorflow as mox` gives the trainer.
+`import moxing as mox` provides `mox.file` and imports no TensorFlow. `import moxing.tensorflow as mox` provides
+`mox.run` and everything else.
 """
 
 from moxing._version import __version__

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from helpers.launcher import warm_moxing
 
 SCRIPT = """
 import argparse
@@ -56,13 +56,7 @@ def output(tmp_path_factory) -> dict:
     (directory / "module_dir").mkdir()
     (directory / "module_dir" / "module_file.py").write_text("VALUE = 7\n")
     line = ["--num_gpus=1", "--data_url=", "--given_list", "3,4", "--train_url="]
-    done = subprocess.run(
-        [sys.executable, "-m", "moxing", "run", str(directory / "main.py"), *line],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=directory.parent,
-    )
+    done = warm_moxing("run", directory / "main.py", *line, cwd=directory.parent)
     assert done.returncode == 0, done.stderr
     printed = next(text for text in done.stdout.splitlines() if text.startswith("RESULT"))
     return {**json.loads(printed.removeprefix("RESULT")), "stderr": done.stderr}
@@ -90,4 +84,4 @@ def test_2_4_3_an_empty_value_is_empty_and_an_empty_log_dir_counts_as_none(outpu
     assert output["before"]["data_url"] == ""
     assert output["before"]["not_given"] == "default"
     assert (output["steps"], output["checkpoint"]) == (2, None)
-    assert "mox.run(log_dir=''): the path is empty and counts as not given." in output["stderr"]
+    assert "mox.run(log_dir=''): the path is empty; using None." in output["stderr"]

@@ -2,11 +2,11 @@
 
 import json
 import re
-import subprocess
 import sys
 
 import numpy as np
 
+from helpers.launcher import moxing
 from moxing.cli import demo, main
 from moxing.demo import predict
 
@@ -14,16 +14,14 @@ from moxing.demo import predict
 def test_the_demo_reads_held_out_digits(tmp_path):
     kept = tmp_path / "demo_output" / "run_1" / "from an earlier run"
     kept.mkdir(parents=True)
-    result = subprocess.run(
-        [sys.executable, "-m", "moxing", "demo"], cwd=tmp_path, capture_output=True, text=True, timeout=240
-    )
+    result = moxing("demo", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     directory = tmp_path / "demo_output" / "run_2"
     assert kept.is_dir()
 
     accuracy = float(re.search(r"Accuracy on 360 held-out digits: ([\d.]+)%", result.stdout).group(1))
     assert accuracy >= 97
-    right = int(re.search(r"exported model reads (\d+) of 360 held-out digits right", result.stdout).group(1))
+    right = int(re.search(r"exported model predicts (\d+) of 360 held-out digits correctly", result.stdout).group(1))
     assert abs(right / 360 - accuracy / 100) < 0.001
     assert len(re.findall(r"predicted: \d", result.stdout)) == 4
     assert len(re.findall(r"truth: +\d", result.stdout)) == 4

@@ -8,7 +8,7 @@ import pytest
 
 import moxing as mox
 from moxing.cli import main
-from moxing.framework.file.auth import get_client
+from moxing.framework.file.s3.clients import get_client
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -7,32 +7,14 @@ import sys
 
 import numpy as np
 import pytest
-import tensorflow.compat.v1 as tf
 from PIL import Image
 
-from moxing.cli.curve import text_curve
+from helpers.launcher import moxing
 from moxing.cli.main import main
-from moxing.framework.util.lr_strategy import parse_stages, rate_at
-from moxing.tensorflow.optimizer.learning_rate_scheduler import piecewise_lr
 
 
 def run(*words, code=0):
     assert main(["lr", *words, "--samples", "100", "--batch", "10"]) == code
-
-
-@pytest.mark.parametrize("strategy", ["1:0.1->0.5,3:0.5=>0.01", "2:0.1,4:0.01", "0.3"])
-def test_the_numbers_are_those_of_training(strategy):
-    steps = np.arange(0.0, 60.0)
-    drawn = rate_at(parse_stages(strategy), steps, 100, 10, np)
-    with tf.Graph().as_default(), tf.Session() as session:
-        rate = piecewise_lr(strategy, 100, 10)
-        session.run(tf.global_variables_initializer())
-        count = tf.assign_add(tf.train.get_global_step(), 1).op
-        trained = []
-        for _ in steps:
-            trained.append(session.run(rate))
-            session.run(count)
-    np.testing.assert_array_equal(drawn.astype(np.float32), np.array(trained))
 
 
 def test_the_picture_in_the_terminal(capsys, monkeypatch):
@@ -55,17 +37,9 @@ def test_one_line_for_one_rate(capsys):
     assert lines[0].startswith("0.002 ┤") and "epoch 0 to 3: 30 steps" in lines[1] and "0 to ..." in lines[3]
 
 
-def test_every_column_has_its_value():
-    lines = text_curve(lambda count: np.linspace(1.0, 0.0, count), 27, 5, braille=False)
-    signs = [line.split("|")[1] for line in lines]
-    assert {column for line in signs for column, sign in enumerate(line) if sign == "*"} == set(range(len(signs[-1])))
-    assert [line.split("|")[0].strip() for line in lines] == ["1", "0.75", "0.5", "0.25", "0"]
-
-
 def test_ascii_where_the_terminal_has_no_braille():
-    command = [sys.executable, "-m", "moxing", "lr", "1:0.1->0,2:0.5", "--samples", "1000", "--batch", "10"]
     environment = {"PYTHONIOENCODING": "ascii", "PATH": "", "PYTHONPATH": ":".join(sys.path)}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    done = moxing("lr", "1:0.1->0,2:0.5", "--samples", "1000", "--batch", "10", env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.isascii() and "?" not in done.stdout and "*" in done.stdout
 

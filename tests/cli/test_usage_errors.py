@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import pytest
+
+from helpers.launcher import warm_moxing
 
 SCRIPT = """
 import tensorflow as tf
@@ -20,14 +20,8 @@ mox.run(input_fn=lambda mode: tf.zeros([1]),
 
 def run(directory, *words, **environment):
     (directory / "train.py").write_text(SCRIPT)
-    return subprocess.run(
-        [sys.executable, "-m", "moxing", "run", "train.py", *words],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=directory,
-        env={**os.environ, "MOX_SILENT_MODE": "1", **environment},
-    )
+    variables = {**os.environ, "MOX_SILENT_MODE": "1", **environment}
+    return warm_moxing("run", "train.py", *words, cwd=directory, env=variables)
 
 
 @pytest.mark.parametrize(
@@ -55,5 +49,5 @@ def test_what_a_scheduler_says_and_a_misspelt_flag(tmp_path):
     assert result.returncode == 2
     assert "Traceback" not in result.stderr
     warning, error = result.stderr.splitlines()
-    assert warning.endswith("--num_gpu is no flag of MoXing or of this script and is ignored. Did you mean --num_gpus?")
+    assert warning.endswith("Ignoring --num_gpu: not a flag of MoXing or of this script. Did you mean --num_gpus?")
     assert error.startswith("moxing run: error: TF_CONFIG='{worker' is not JSON (")

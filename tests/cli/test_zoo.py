@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from moxing.cli.main import main
+from moxing.tensorflow.network_registry import NetworkKeys
 
 
 def run(*words, code=0):
@@ -20,19 +21,20 @@ def test_the_table(capsys):
     run()
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["network", "parameters", "multiply-adds", "image", "checkpoint", "prefix"]
-    rows = {line.split()[0]: line.split()[1:] for line in lines[1:50]}
-    assert len(rows) == 49
+    count = len(NetworkKeys)
+    rows = {line.split()[0]: line.split()[1:] for line in lines[1 : count + 1]}
+    assert list(rows) == list(NetworkKeys)
     assert rows["resnet_v1_50"] == ["25.56", "M", "3.48", "G", "224x224", "resnet_v1_50"]
     assert rows["lenet"] == ["3.27", "M", "13.88", "M", "28x28", "LeNet"]
     # Its variables have no prefix.
     assert rows["nasnet_mobile"][-2:] == ["224x224", "-"]
-    assert lines[50].startswith("49 networks") and "moxing zoo show NAME" in lines[51]
+    assert lines[count + 1].startswith(f"{count} networks") and "moxing zoo show NAME" in lines[count + 2]
 
 
 def test_json(capsys):
     run("--json")
     figures = json.loads(capsys.readouterr().out)
-    assert len(figures) == 49
+    assert list(figures) == list(NetworkKeys)
     assert figures["lenet"] == {
         "parameters": 3_274_634,
         "multiply_adds": 13_883_904,

@@ -1,14 +1,13 @@
 """The examples of `s3.md`, against a real store, in the facade that `moxing run` gives a script."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import moxing as mox
-from moxing.framework.file.auth import get_client
+from helpers.launcher import warm_moxing
+from moxing.framework.file.s3.clients import get_client
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = [DOCS / "s3.md", DOCS / "zh-CN" / "s3.md"]
@@ -25,8 +24,7 @@ def test_the_examples_run(page, tmp_path, s3_folder):
     get_client("s3").create_bucket(bucket)
     code = "\n".join(blocks(page)).replace("my-bucket", bucket)
     (tmp_path / "page.py").write_text(code)
-    command = [sys.executable, "-m", "moxing", "run", "page.py"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = warm_moxing("run", "page.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = done.stdout.replace(bucket, "my-bucket")
     assert "s3://my-bucket/sums/log/model.ckpt-200 s3://my-bucket/sums/log/model\n" in said

@@ -26,7 +26,7 @@ NOISE = {NOISE!r}
 
 def test_only_the_start_up_lines_are_dropped():
     result = run("""
-        with environment.start_up_lines_held():
+        with environment.without_start_up_lines():
             os.write(2, NOISE)
             print('mine', file=sys.stderr)
             os.write(2, b'E0000 00:00:1.1 2 file.cc:3] a true error\\n')
@@ -37,7 +37,7 @@ def test_only_the_start_up_lines_are_dropped():
 
 def test_everything_is_shown_when_the_import_fails():
     result = run("""
-        with environment.start_up_lines_held():
+        with environment.without_start_up_lines():
             os.write(2, NOISE)
             raise ImportError('the reason')
     """)
@@ -47,7 +47,7 @@ def test_everything_is_shown_when_the_import_fails():
 def test_a_process_without_standard_error():
     result = run("""
         os.close(2)
-        with environment.start_up_lines_held():
+        with environment.without_start_up_lines():
             pass
         print('done')
     """)

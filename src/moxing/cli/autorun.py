@@ -1,6 +1,6 @@
-"""What `moxing enable` leads to when Python starts: a MoXing script is run by the launcher.
+"""Runs a MoXing script with the launcher when Python starts, after `moxing enable`.
 
-Imported at interpreter start, so it must stay small, and only for scripts that mention moxing and tensorflow.
+Python imports this module at its start, for scripts that contain moxing and tensorflow. It must stay small.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import ast
 import os
 import sys
 
-# The process id survives exec: a child process has another one, and is looked at by itself.
+# Holds the process id, which `exec` does not change. A child process has another one and is checked again.
 _GUARD = "MOXING_AUTORUN"
 
 
 def start(script: str, source: bytes) -> None:
-    """Replaces this process by `python -m moxing run script ...` if the script imports moxing.tensorflow.
+    """Replaces this process with `python -m moxing run script ...` if the script imports moxing.tensorflow.
 
     Example:
       >>> start('train.py', b'import json')
@@ -29,7 +29,7 @@ def start(script: str, source: bytes) -> None:
 
 
 def imports_trainer(source: bytes) -> bool:
-    """Whether a script imports `moxing.tensorflow`, in any form and anywhere in it.
+    """Returns True if a script imports `moxing.tensorflow`, in any form and anywhere.
 
     Example:
       >>> imports_trainer(b'import moxing.tensorflow as mox')
@@ -40,7 +40,7 @@ def imports_trainer(source: bytes) -> bool:
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):
-        # Python 2, most likely: a plain look at the lines, so that the launcher can say how to convert it.
+        # Probably Python 2: search the lines, so that the launcher can say how to convert the script.
         return any(_is_import_line(line.split()) for line in source.splitlines())
     return any(_is_trainer_import(node) for node in ast.walk(tree))
 

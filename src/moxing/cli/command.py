@@ -1,4 +1,4 @@
-"""How a command is run: errors in the words of the command line, exit codes, silence of the libraries."""
+"""Runs a command: errors name command-line arguments, exit codes, no output of libraries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def translate(message: str, arguments: Mapping[str, str]) -> str:
-    """A message in the words of the command line; what stands in quotes is left as it is.
+    """Replaces argument names in a message by their names on the command line, except in quotes.
 
     Example:
       >>> translate("src_dir='/data/src_dir' is a file: size=3", {'src_dir': 'SRC', 'size=': '--size='})
@@ -29,12 +29,12 @@ def translate(message: str, arguments: Mapping[str, str]) -> str:
 def runner(
     command: str, run: Callable[[argparse.Namespace], int], names: Mapping[str, str]
 ) -> Callable[[argparse.Namespace], int]:
-    """A function that runs a command: its errors are one line and exit code 2, and TensorFlow says nothing.
+    """Returns a function that runs a command without output of TensorFlow; an error is one line and exit code 2.
 
     Args:
-      command: its name, for the errors.
-      run: does the work and returns the exit code.
-      names: what arguments that errors name are called on the command line; see `translate`.
+      command: the name of the command, for error messages.
+      run: runs the command and returns the exit code.
+      names: the names on the command line of the arguments in error messages; see `translate`.
 
     Example:
       >>> runner('moxing data split', lambda arguments: 0, {})(argparse.Namespace())
@@ -42,7 +42,7 @@ def runner(
     """
 
     def call(arguments: argparse.Namespace) -> int:
-        # The lines with which TensorFlow and the trainer introduce themselves belong to training.
+        # The version lines are for training only.
         os.environ.setdefault("MOX_SILENT_MODE", "1")
         import moxing.tensorflow  # noqa: F401  (sets the log levels, which `_plain_log_lines` then changes)
 
@@ -55,7 +55,7 @@ def runner(
 def light_runner(
     command: str, run: Callable[[argparse.Namespace], int], names: Mapping[str, str]
 ) -> Callable[[argparse.Namespace], int]:
-    """The same for a command that needs no TensorFlow, whose import takes seconds.
+    """Like `runner`, for a command that needs no TensorFlow, whose import takes seconds.
 
     Example:
       >>> light_runner('moxing file ls', lambda arguments: 0, {})(argparse.Namespace())
@@ -67,7 +67,7 @@ def light_runner(
 def run_reporting(
     command: str, run: Callable[[argparse.Namespace], int], arguments: argparse.Namespace, names: Mapping[str, str]
 ) -> int:
-    """Runs a command and returns its exit code; what goes wrong is one line on standard error.
+    """Runs a command and returns its exit code. An error is one line on standard error.
 
     Example:
       >>> run_reporting('moxing file ls', lambda arguments: 0, argparse.Namespace(), {})
@@ -78,7 +78,7 @@ def run_reporting(
     except ValueError as error:
         problem = translate(str(error), names)
     except BrokenPipeError:
-        # Whoever read the output has seen enough: `... | head`. Python flushes once more at its end.
+        # The reader of the output has closed the pipe: `... | head`. Python flushes once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except OSError as error:
@@ -92,7 +92,7 @@ def run_reporting(
 
 
 def _describe(error: OSError, names: Mapping[str, str]) -> str:
-    """The file and what is wrong; an argument that the message begins with is named before its value."""
+    """Returns the file and the reason; an argument at the start of the message is named before its value."""
     file, text = error.filename or "", error.strerror or str(error)
     argument, separator, rest = text.partition(": ")
     if separator and file and argument in names:
@@ -102,10 +102,10 @@ def _describe(error: OSError, names: Mapping[str, str]) -> str:
 
 @contextmanager
 def _no_native_messages() -> Iterator[None]:
-    """Drops what native code writes to file descriptor 2, while Python's standard error stays as it is.
+    """Drops what native code writes to file descriptor 2; Python's standard error still works.
 
-    The decoders write a line of their own about every bad image; the commands name it, with the file. As ever,
-    `TF_CPP_MIN_LOG_LEVEL=0` in the environment shows such lines.
+    TensorFlow's decoders write a line about every bad image, which the commands report themselves, with the file. Set
+    `TF_CPP_MIN_LOG_LEVEL=0` in the environment to see these lines.
     """
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "0":
         yield
@@ -115,17 +115,18 @@ def _no_native_messages() -> Iterator[None]:
     except OSError:  # the process has no standard error
         yield
         return
-    before = sys.stderr
-    before.flush()
-    with open(os.devnull, "wb") as nowhere, open(original, "w", encoding=before.encoding, errors="replace") as stream:
+    python_stderr = sys.stderr
+    python_stderr.flush()
+    encoding = python_stderr.encoding
+    with open(os.devnull, "wb") as null, open(original, "w", encoding=encoding, errors="replace") as stream:
         try:
-            os.dup2(nowhere.fileno(), 2)
-            if _descriptor(before) == 2:
+            os.dup2(null.fileno(), 2)
+            if _descriptor(python_stderr) == 2:
                 sys.stderr = stream
             yield
         finally:
             sys.stderr.flush()
-            sys.stderr = before
+            sys.stderr = python_stderr
             os.dup2(original, 2)
 
 
@@ -136,7 +137,7 @@ def _descriptor(stream: Any) -> int | None:
         return None
 
 
-class _CommandLine(logging.Formatter):
+class _WarningFormatter(logging.Formatter):
     def __init__(self, command: str, names: Mapping[str, str]) -> None:
         super().__init__(f"{command}: warning: %(message)s")
         self._names = names
@@ -147,11 +148,11 @@ class _CommandLine(logging.Formatter):
 
 @contextmanager
 def _plain_log_lines(command: str, names: Mapping[str, str]) -> Iterator[None]:
-    """Warnings of the library appear as lines of this command, and what is only for information not at all."""
+    """Prints warnings of the library as lines of this command, and hides INFO lines."""
     log = logging.getLogger("tensorflow")
     before = log.level, log.propagate, list(log.handlers)
     handler = logging.StreamHandler()
-    handler.setFormatter(_CommandLine(command, names))
+    handler.setFormatter(_WarningFormatter(command, names))
     log.handlers, log.propagate = [handler], False
     log.setLevel(logging.WARNING)
     try:

@@ -1,23 +1,23 @@
-"""A curve in the terminal and as a picture."""
+"""Draws a curve in the terminal and as a PNG."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 
-#: Bits of the dots of a Braille sign, by column and row.
+#: Bits of the dots of a Braille character, by column and row.
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _BLANK_BRAILLE = 0x2800
 
 
 def text_curve(values: Callable[[int], Sequence[float]], width: int, height: int, braille: bool) -> list[str]:
-    """The lines of a curve with the numbers of its axis on the left.
+    """Returns the lines of a curve, with the labels of its axis on the left.
 
     Args:
-      values: gives so many values, evenly spread over the curve.
-      width: signs in a line, those of the axis included.
-      height: lines.
-      braille: draw with Braille signs, each of which has eight dots; else with asterisks.
+      values: returns the given number of values, evenly spread over the curve.
+      width: characters per line, the axis included.
+      height: number of lines.
+      braille: true for Braille characters, which have eight dots each; false for asterisks.
 
     Example:
       >>> for line in text_curve(lambda count: [index / (count - 1) for index in range(count)], 16, 3, braille=False):
@@ -36,20 +36,22 @@ def text_curve(values: Callable[[int], Sequence[float]], width: int, height: int
     columns = max(width - margin - 2, 8)
     dots = height * down
     cells = [[0] * columns for _ in range(height)]
-    before: int | None = None
-    for place, value in enumerate(values(columns * across)):
+    previous: int | None = None
+    for column, value in enumerate(values(columns * across)):
         row = dots - 1 if high == low else round((high - value) / (high - low) * (dots - 1))
-        # A jump is a line, not a gap.
-        for step in range(min(row, row if before is None else before), max(row, row if before is None else before) + 1):
-            if step != before or step == row:
-                cells[step // down][place // across] |= _DOTS[place % across][step % down]
-        before = row
-    sign = (
+        # Draw a jump as a vertical line.
+        for step in range(
+            min(row, row if previous is None else previous), max(row, row if previous is None else previous) + 1
+        ):
+            if step != previous or step == row:
+                cells[step // down][column // across] |= _DOTS[column % across][step % down]
+        previous = row
+    character = (
         (lambda bits: chr(_BLANK_BRAILLE + bits) if bits else " ") if braille else (lambda bits: "*" if bits else " ")
     )
     axis = "┤" if braille else "|"
     return [
-        f"{label.rjust(margin)} {axis}{''.join(map(sign, row))}".rstrip()
+        f"{label.rjust(margin)} {axis}{''.join(map(character, row))}".rstrip()
         for label, row in zip(labels, cells, strict=True)
     ]
 
@@ -60,15 +62,15 @@ def save_png(
     """Writes the curve as a PNG picture.
 
     Args:
-      path: of the file.
-      values: gives so many values, evenly spread over the curve.
-      last: what stands at the right end of the lower axis.
-      title: what stands above.
+      path: path of the file.
+      values: returns the given number of values, evenly spread over the curve.
+      last: label at the right end of the lower axis.
+      title: title above the curve.
       size: width and height in pixels.
     """
     from PIL import Image, ImageDraw, ImageFont
 
-    # Drawn twice as large and scaled down, so that slanting lines are smooth.
+    # Draw at twice the size and scale down, for smooth lines.
     scale = 2
     width, height = size
     left, top, right, bottom = 80, 44, width - 24, height - 44
@@ -95,7 +97,7 @@ def save_png(
         return (top + (bottom - top) * share) * scale
 
     draw.line(
-        [(left * scale + place, y_of(value)) for place, value in enumerate(points)],
+        [(left * scale + x, y_of(value)) for x, value in enumerate(points)],
         fill="#1f6fb4",
         width=2 * scale,
         joint="curve",
@@ -104,14 +106,14 @@ def save_png(
 
 
 def _span(low: float, high: float) -> tuple[float, float]:
-    """What the axis shows: from 0 where the values come near it, so that a rate is not drawn larger than it is."""
+    """Returns the range of the axis; it starts at 0 if the values come near it."""
     if low == high:
         return low, high
     return (0.0 if 0 <= low < high / 2 else low), high
 
 
 def _labels(low: float, high: float, count: int) -> list[str]:
-    """The numbers of the axis from above, of as few digits as tell them apart."""
+    """Returns the labels of the axis from the top, with as few digits as keep them different."""
     if low == high or count == 1:
         return [f"{high:.4g}"] + [""] * (count - 1) if low != high else [""] * (count - 1) + [f"{high:.4g}"]
     numbers = [high - (high - low) * row / (count - 1) for row in range(count)]

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 _MISSING = (
-    "moxing demo: error: scikit-learn, which brings the digits, is missing: pip install 'moxing-tensorflow[demo]'"
+    "moxing demo: error: scikit-learn, which contains the digits, is not installed. "
+    "Install it: pip install 'moxing-tensorflow[demo]'"
 )
 
 
@@ -22,13 +23,13 @@ def add_commands(commands: Any) -> None:
     """Adds the sub-command to the parser of `moxing`."""
     demo = commands.add_parser("demo", help="train, evaluate, export and serve real handwritten digits")
     demo.add_argument(
-        "--dir", default="demo_output", help="where the results go, each run in a directory of its own (%(default)s)"
+        "--dir", default="demo_output", help="directory for the results; every run creates a subdirectory (%(default)s)"
     )
     demo.set_defaults(function=_demo)
 
 
 def next_run_directory(parent: Path) -> Path:
-    """Makes and returns the first free directory `run_1`, `run_2` ... below `parent`; what is there stays.
+    """Creates and returns the first free directory `run_1`, `run_2` ... in `parent`.
 
     Example:
       >>> import tempfile
@@ -48,11 +49,11 @@ def next_run_directory(parent: Path) -> Path:
 
 
 def run_program(command: Sequence[str], quiet_errors: bool = False) -> int:
-    """Runs a program to its end and returns its exit code. Ctrl-C is the program's to handle, which saves and leaves.
+    """Runs a program and returns its exit code. The program handles Ctrl-C itself: it saves and ends.
 
     Args:
       command: the program and its arguments.
-      quiet_errors: show what it writes to standard error only if it fails.
+      quiet_errors: whether to show its standard error only if it fails.
 
     Example:
       >>> run_program([sys.executable, '-c', 'raise SystemExit(3)'])
@@ -68,7 +69,7 @@ def run_program(command: Sequence[str], quiet_errors: bool = False) -> int:
             continue
     if errors and process.returncode:
         os.write(2, errors)
-    # Ended by a signal: what a shell would say.
+    # After a signal: the exit code that a shell reports.
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
 
 

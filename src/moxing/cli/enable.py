@@ -1,7 +1,7 @@
-"""`moxing enable` / `moxing disable`: the launcher for plain `python script.py`, in one Python environment.
+"""`moxing enable` and `moxing disable`: use the launcher for plain `python script.py` in one Python environment.
 
-`enable` writes a `.pth` file, which Python executes when it starts. Its one line looks at the text of the main script;
-only where that mentions moxing and tensorflow is anything of ours imported (`autorun.py`).
+`enable` writes a `.pth` file, which Python executes when it starts. Its one line searches the text of the main script,
+and imports `autorun` only if it contains both moxing and tensorflow.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 FILE_NAME = "moxing-autorun.pth"
 
-# One line, as the format wants it. It imports nothing that Python has not imported by then, and whatever goes wrong
-# (moxing is gone, the script cannot be read) leaves Python to start as ever.
+# The format allows one line. It imports only what Python has imported already, and on any error (moxing is not
+# installed any more, the script cannot be read) Python starts as usual.
 _STATEMENTS = r"""
 try:
     if sys.argv[0][-3:] == '.py':
@@ -32,12 +32,12 @@ def add_commands(commands: Any) -> None:
     """Adds the two sub-commands to the parser of `moxing`."""
     on = commands.add_parser("enable", help="let plain `python script.py` run MoXing scripts in this environment")
     on.set_defaults(function=_enable)
-    off = commands.add_parser("disable", help="take that back")
+    off = commands.add_parser("disable", help="undo `moxing enable`")
     off.set_defaults(function=_disable)
 
 
 def enable(directory: Path) -> str:
-    """Writes the file into `directory` and returns what was done.
+    """Writes the `.pth` file to `directory` and returns the message to print.
 
     Example:
       >>> import tempfile
@@ -59,7 +59,7 @@ def enable(directory: Path) -> str:
 
 
 def disable(directory: Path) -> str:
-    """Removes the file from `directory` and returns what was done."""
+    """Removes the `.pth` file from `directory` and returns the message to print."""
     path = directory / FILE_NAME
     if not path.exists():
         return f"Not enabled: there is no {path}."

@@ -1,4 +1,4 @@
-"""`moxing lr`: the curve of a learning rate, before anything is trained with it."""
+"""`moxing lr`: draws the learning rate of a strategy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ examples:
 --batch is the batch of a whole step: batch_size x num_gpus x workers.
 """
 
-#: What arguments that errors name are called here.
+#: Names in errors of piecewise_lr, and the command-line arguments that they stand for.
 _NAMES = {
     "piecewise_lr(lr_strategy=...)": "STRATEGY",
     "piecewise_lr(num_samples=": "--samples (",
@@ -41,13 +41,15 @@ def add_commands(commands: Any) -> None:
     parser.add_argument("strategy", metavar="STRATEGY", help="such as '10:0.1,20:0.01' or '5:0.1->0.4,90:0.4=>0.001'")
     parser.add_argument("--samples", type=int, required=True, metavar="N", help="samples in an epoch")
     parser.add_argument("--batch", type=int, required=True, metavar="B", help="samples in a step, of all devices")
-    parser.add_argument("--epochs", type=float, metavar="E", help="draw so many epochs (to the end of the strategy)")
+    parser.add_argument(
+        "--epochs", type=float, metavar="E", help="number of epochs to draw (to the end of the strategy)"
+    )
     parser.add_argument("--png", metavar="FILE", help="also write the curve as a picture")
     parser.set_defaults(function=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    # Not by `runner`, which imports TensorFlow: a curve needs none of it.
+    # Not with `runner`, which imports TensorFlow.
     try:
         return _draw(arguments)
     except ValueError as error:
@@ -55,7 +57,7 @@ def _run(arguments: argparse.Namespace) -> int:
         for words, name in _NAMES.items():
             problem = problem.replace(words, name)
     except BrokenPipeError:
-        # Whoever read the output has seen enough. Python flushes once more at its end.
+        # The reader of the pipe is gone. Python flushes stdout once more when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except OSError as error:
@@ -80,7 +82,7 @@ def _draw(arguments: argparse.Namespace) -> int:
     steps = max(math.ceil(epochs * arguments.samples / arguments.batch), 1)
 
     def values(count: int) -> Sequence[float]:
-        # Whole steps: what is drawn is what a step of the training has.
+        # Whole steps, as in training.
         chosen = np.floor(np.linspace(0, steps - 1, count))
         return [float(rate) for rate in rate_at(stages, chosen, arguments.samples, arguments.batch, np)]
 

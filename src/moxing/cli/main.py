@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from moxing._version import __version__
-from moxing.cli import checkpoint, data, demo, enable, file, lr, run, zoo
+from moxing.cli import demo, enable, lr, run, zoo
+from moxing.cli.checkpoint import commands as checkpoint
+from moxing.cli.data import commands as data
+from moxing.cli.file import commands as file
 
 
 class _Parser(argparse.ArgumentParser):
-    """Of a word that nobody knows the command itself complains, with its own usage, and not `moxing`."""
+    """Reports an unknown argument with the usage of the sub-command, and not with that of `moxing`."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         found, unknown = super().parse_known_args(args, namespace)
@@ -25,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the `moxing` command and returns its exit code.
 
     Args:
-      argv: the arguments after the command's name; by default those of the process.
+      argv: the arguments after the name of the command. Default: those of the process.
 
     Example:
       >>> main(['version']) # doctest: +ELLIPSIS
@@ -34,7 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["run"]:
-        # Everything after the script's name is the script's: not for argparse to look at.
+        # The arguments after the script belong to the script: argparse must not see them.
         return run.main(words[1:])
     arguments = _parser().parse_args(words)
     return int(arguments.function(arguments))
@@ -44,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="moxing", description="MoXing: TensorFlow 1 training scripts run unchanged.")
     parser.add_argument("--version", action="version", version=f"moxing-tensorflow {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    commands.add_parser("run", help="run a TensorFlow 1 script as it stands", add_help=False)
+    commands.add_parser("run", help="run a TensorFlow 1 script unchanged", add_help=False)
     enable.add_commands(commands)
     demo.add_commands(commands)
     data.add_commands(commands)

@@ -1,4 +1,4 @@
-"""What the commands print, and how they read what is alike in them."""
+"""Formats what the commands print, and parses values that several of them take."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 
 def show(text: str = "") -> None:
-    """Prints a line whatever is in it: file names may hold bytes that are no text, a terminal may not know a sign.
+    """Prints a line. Characters that the terminal cannot show, and undecodable bytes of file names, become `?`.
 
     Example:
       >>> show('a\\udcff')
@@ -19,7 +19,11 @@ def show(text: str = "") -> None:
 
 
 def show_table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> None:
-    """Prints rows in columns: those whose number is in `left` to the left, the others to the right.
+    """Prints rows in columns.
+
+    Args:
+      rows: the cells of each row.
+      left: the columns to align left; the others are aligned right.
 
     Example:
       >>> show_table([('split', 'files'), ('train', '9')])
@@ -35,11 +39,11 @@ def show_table(rows: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> N
         show(f"  {'  '.join(cells)}".rstrip())
 
 
-def split_spec(text: str) -> dict[str, float]:
-    """Reads `train:0.9,eval:0.1`.
+def parse_splits(text: str) -> dict[str, float]:
+    """Parses `train:0.9,eval:0.1`.
 
     Example:
-      >>> split_spec('train:0.9,eval:0.1')
+      >>> parse_splits('train:0.9,eval:0.1')
       {'train': 0.9, 'eval': 0.1}
     """
     result: dict[str, float] = {}
@@ -56,7 +60,7 @@ def split_spec(text: str) -> dict[str, float]:
 
 
 def megabytes(count: int) -> str:
-    """A size for people.
+    """Returns a size in megabytes.
 
     Example:
       >>> megabytes(1_500_000)
@@ -66,7 +70,7 @@ def megabytes(count: int) -> str:
 
 
 def human_size(count: int) -> str:
-    """A size with the unit that fits.
+    """Returns a size with a suitable unit.
 
     Example:
       >>> human_size(999), human_size(1_500), human_size(2_345_678_901)
@@ -81,21 +85,21 @@ def human_size(count: int) -> str:
     return f"{size:.1f} {units[0]}"
 
 
-def files(count: int) -> str:
-    """How many files, in words.
+def file_count(count: int) -> str:
+    """Returns a number of files in words.
 
     Example:
-      >>> files(1), files(2000)
+      >>> file_count(1), file_count(2000)
       ('1 file', '2,000 files')
     """
     return f"{count:,} file{'' if count == 1 else 's'}"
 
 
-def counted(counts: dict[str, int]) -> str:
-    """Kinds and numbers, the most frequent first.
+def format_counts(counts: dict[str, int]) -> str:
+    """Returns the counts in words, the largest first.
 
     Example:
-      >>> counted({'PNG': 1, 'JPEG': 1200})
+      >>> format_counts({'PNG': 1, 'JPEG': 1200})
       '1,200 JPEG, 1 PNG'
     """
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,4 +1,4 @@
-"""`moxing run script.py --its --flags`: runs a TensorFlow 1 script as it stands."""
+"""`moxing run script.py --its --flags`: runs a TensorFlow 1 script unchanged."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 
-from moxing.cli import run_cluster
+from moxing.cli.cluster import run as run_cluster
 from moxing.framework.flags import FlagError, ScriptFlagError
 
-_DESCRIPTION = "Runs a TensorFlow 1 script as it stands: `moxing run train.py --its --flags` for `python train.py ...`."
+_DESCRIPTION = "Runs a TensorFlow 1 script unchanged: `moxing run train.py --its --flags` for `python train.py ...`."
 _WITH_VALUE = ("--legacy", "-m", *run_cluster.WITH_VALUE)
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs the sub-command with the words after `moxing run` and returns the script's exit code.
+    """Runs the sub-command and returns the exit code of the script.
 
     Args:
-      words: options of `moxing run`, the script (or `-m` and a module), and the script's own arguments.
+      words: the options of `moxing run`, the script (or `-m` and a module), and the arguments of the script.
 
     Example:
       >>> main(['no_such_script.py', '--its', '--flags'])
@@ -41,12 +41,12 @@ def main(words: Sequence[str]) -> int:
     if arguments.workers is not None:
         if not is_module and not os.path.exists(target):
             return run_cluster.error(f"there is no script {target!r} in {os.getcwd()}")
-        return run_cluster.run(arguments, _words_of_one_process(arguments, target), flags)
+        return run_cluster.run(arguments, _process_arguments(arguments, target), flags)
     if arguments.verbose:
         _show_debug_lines()
 
-    from moxing.tf1 import launcher
-    from moxing.tf1.processes import Launch
+    from moxing.tf1.user import launcher
+    from moxing.tf1.user.child_processes import Launch
 
     with _plain_usage_errors() as usage_errors:
         try:
@@ -58,30 +58,33 @@ def main(words: Sequence[str]) -> int:
 
 @contextmanager
 def _plain_usage_errors() -> Iterator[list[FlagError]]:
-    """Inside, the traceback of an error of the command line is its message alone; gives the errors there were.
+    """Prints errors of the command line without a traceback inside the block.
 
-    A hook and no `except`: the launcher reports an error through it, and others that have hooked in hear of it too.
+    It sets `sys.excepthook`, through which the launcher reports errors, so that other hooks are called too.
+
+    Yields:
+      The errors that were reported.
     """
-    found: list[FlagError] = []
-    before = sys.excepthook
+    errors: list[FlagError] = []
+    original = sys.excepthook
 
     def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, FlagError) and not isinstance(error, ScriptFlagError):
-            found.append(error)
+            errors.append(error)
             print(f"moxing run: error: {error}", file=sys.stderr)
         else:
-            before(kind, error, trace)
+            original(kind, error, trace)
 
     sys.excepthook = report
     try:
-        yield found
+        yield errors
     finally:
         if sys.excepthook is report:
-            sys.excepthook = before
+            sys.excepthook = original
 
 
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Our own options, which stand before the script, and the rest: the script and its arguments."""
+    """Returns the options of `moxing run`, which come before the script, and the script with its arguments."""
     position = 0
     while position < len(words) and words[position].startswith("-"):
         word = words[position]
@@ -93,8 +96,8 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(words[:position]), list(words[position:])
 
 
-def _words_of_one_process(arguments: argparse.Namespace, target: str) -> list[str]:
-    """What stands behind `moxing run` for one process of a cluster, up to the flags of the script."""
+def _process_arguments(arguments: argparse.Namespace, target: str) -> list[str]:
+    """Returns the arguments of `moxing run` for one process of a cluster, without the flags of the script."""
     words = ["--verbose"] if arguments.verbose else []
     for package in arguments.legacy:
         words += ["--legacy", package]
@@ -109,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         usage="moxing run [-h] [-v] [--legacy PKG] [--workers N [--ps N] [--max_restarts N] [--cluster_logs DIR] "
         "[--isolate]]\n                  (SCRIPT | -m MODULE) [arguments of the script]",
-        # What follows an option must be known before argparse reads it: no short forms.
+        # `_split` must know the options before argparse parses them, so abbreviations are not allowed.
         allow_abbrev=False,
     )
     parser.add_argument("-m", dest="module", metavar="MODULE", help="run a module, as python -m does")
@@ -118,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="PKG",
         action="append",
         default=[],
-        help="an installed package that is written for TensorFlow 1 too; may be given several times",
+        help="an installed package that is also written for TensorFlow 1; may be repeated",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="show which names of older versions are used")
     run_cluster.add_options(parser)
@@ -129,5 +132,5 @@ def _show_debug_lines() -> None:
     log = logging.getLogger("moxing")
     log.setLevel(logging.DEBUG)
     log.addHandler(logging.StreamHandler())
-    # The trainer gives the root logger a handler of its own: one line is enough.
+    # `import moxing.tensorflow` adds a handler to the root logger, which would print every line twice.
     log.propagate = False

@@ -1,4 +1,4 @@
-"""`moxing zoo`: the networks of the zoo, and the layers of one."""
+"""`moxing zoo`: lists the networks of the zoo, or the layers of one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_commands(commands: Any) -> None:
 
 
 class _Commands(dict[str, argparse.ArgumentParser]):
-    """The commands by their names, in which argparse looks a word up; an unknown one gets an error that helps."""
+    """The sub-commands by name. argparse looks words up here; an unknown one is answered with a suggestion."""
 
     def __contains__(self, word: object) -> bool:
         if super().__contains__(word):
@@ -53,8 +53,8 @@ class _Commands(dict[str, argparse.ArgumentParser]):
 
 
 def _figures() -> dict[str, dict[str, Any]]:
-    # By its path: importing the package that it stands in would import TensorFlow.
-    file = Path(__file__).parents[1] / "tensorflow" / "nets" / "figures.json"
+    # By its path: importing its package would import TensorFlow.
+    file = Path(__file__).parents[1] / "tensorflow" / "nets" / "parts" / "figures.json"
     figures: dict[str, dict[str, Any]] = json.loads(file.read_text())
     return figures
 
@@ -78,10 +78,10 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from moxing.tensorflow.nets.catalogue import NetworkKeys, network
-    from moxing.tensorflow.nets.images import check_size
     from moxing.tensorflow.nets.nets_factory import options_of
-    from moxing.tensorflow.nets.survey import layer_rows
+    from moxing.tensorflow.nets.parts.images import check_size
+    from moxing.tensorflow.nets.parts.summary import layer_rows
+    from moxing.tensorflow.network_registry import network
 
     if arguments.json:
         raise ValueError("--json prints the table of all networks; it does not go with show.")
@@ -90,10 +90,10 @@ def _show(arguments: argparse.Namespace) -> int:
         number = getattr(arguments, argument)
         if number is not None and number < 1:
             raise ValueError(f"--{argument}={number}: expected a number from 1.")
-    found = network(NetworkKeys(name))
+    found = network(name)
     size = arguments.image_size or found.image_size
     check_size(name, found, size, size)
-    layers = layer_rows(NetworkKeys(name), arguments.num_classes, arguments.image_size, arguments.training)
+    layers = layer_rows(name, arguments.num_classes, arguments.image_size, arguments.training)
     show(f"{name}: images {size}x{size}, checkpoint prefix {found.scope or '(none)'}")
     rows = [("layer", "kind", "output", "parameters", "multiply-adds")]
     prefix = f"{found.scope}/" if found.scope else ""

@@ -1,7 +1,7 @@
-"""Handwritten digits with MoXing, written the way it was done in 2018. Run it with `moxing run digits.py`.
+"""Handwritten digits with MoXing, in the style of 2018. Run it with `moxing run digits.py`.
 
-It trains a small convolutional network, evaluates it on digits it has never seen, and exports it. The 1,797 digits come
-with scikit-learn. This file is yours to copy.
+It trains a small convolutional network, evaluates it on held-out digits, and exports it. The 1,797 digits are part of
+scikit-learn. Feel free to copy this file.
 """
 
 # mypy: allow-untyped-defs
@@ -23,7 +23,7 @@ tf.flags.DEFINE_integer("max_steps", 1200, "Training steps")
 flags = tf.flags.FLAGS
 
 digits = load_digits()
-# One digit in five is held out, each class with its share, and always the same ones.
+# Hold out every fifth digit, stratified by class, always the same ones.
 train_images, test_images, train_labels, test_labels = train_test_split(
     digits.images.astype(np.float32), digits.target, test_size=0.2, stratify=digits.target, random_state=0
 )
@@ -33,7 +33,7 @@ def input_fn(mode, **kwargs):
     if mode == mox.ModeKeys.TRAIN:
         dataset = tf.data.Dataset.from_tensor_slices((train_images, train_labels)).shuffle(2000).repeat()
         image, label = dataset.make_one_shot_iterator().get_next()
-        # Moved by up to one pixel each time: more digits than there are.
+        # Augmentation: shift by up to one pixel.
         image = tf.random_crop(tf.pad(image, [[1, 1], [1, 1]]), [8, 8])
     else:
         dataset = tf.data.Dataset.from_tensor_slices((test_images, test_labels))

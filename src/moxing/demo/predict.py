@@ -11,7 +11,7 @@ _DARKEST = 16
 
 
 def picture(image: np.ndarray) -> list[str]:
-    """An 8 x 8 digit as eight lines of text, two characters a pixel.
+    """Returns an 8 x 8 digit as eight lines of text, two characters per pixel.
 
     Args:
       image: brightness from 0 to 16.
@@ -25,7 +25,7 @@ def picture(image: np.ndarray) -> list[str]:
 
 
 def side_by_side(columns: list[list[str]], gap: str = "  ") -> str:
-    """Blocks of lines, one beside the other.
+    """Returns blocks of lines next to each other.
 
     Example:
       >>> print(side_by_side([['ab', 'cd'], ['1', '2']]))
@@ -40,7 +40,7 @@ def side_by_side(columns: list[list[str]], gap: str = "  ") -> str:
 
 
 def to_show(predicted: np.ndarray, labels: np.ndarray, count: int = 4) -> list[int]:
-    """Which digits to show: different ones that were read right, and the first that was not.
+    """Returns the digits to show: one of each class that was predicted correctly, and the first wrong one.
 
     Example:
       >>> to_show(np.array([7, 7, 3, 9, 1]), np.array([7, 7, 3, 8, 1]), count=3)
@@ -53,10 +53,10 @@ def to_show(predicted: np.ndarray, labels: np.ndarray, count: int = 4) -> list[i
 
 
 def main(model_directory: str, digits_file: str) -> None:
-    """Loads the model, predicts all digits of the file and shows the first few.
+    """Loads the model, predicts all digits of the file and shows a few.
 
     Args:
-      model_directory: where the model was exported to.
+      model_directory: the directory of the exported model.
       digits_file: an `.npz` file with `images` and `labels`.
     """
     import tensorflow as tf
@@ -72,7 +72,9 @@ def main(model_directory: str, digits_file: str) -> None:
         caption = [f"predicted: {predicted[index]}  {probability[index]:.0%}", f"truth:     {labels[index]}"]
         columns.append([*picture(images[index]), "", *caption])
     print(side_by_side(columns))
-    print(f"\nThe exported model reads {int(np.sum(predicted == labels))} of {len(labels)} held-out digits right.")
+    print(
+        f"\nThe exported model predicts {int(np.sum(predicted == labels))} of {len(labels)} held-out digits correctly."
+    )
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""`mox.cache()` of scripts that were written for object stores."""
+"""`mox.cache()`, which scripts for object stores call."""
 
 from __future__ import annotations
 
 
 def cache() -> None:
-    """Asks for checkpoints and summaries that are addressed to an object store to go through the local disk.
+    """Does nothing; kept for scripts that call it.
 
-    `mox.run` does so by itself for every `log_dir` that is a url: it works on the local disk and uploads in the
-    background. So there is nothing left to switch on, and scripts that call this go on working.
+    It asked MoXing to write checkpoints and summaries for an object store through the local disk. `mox.run` always does
+    so if `log_dir` is a url: it works on the local disk and uploads in the background.
 
     Example:
       >>> import moxing as mox

@@ -1,7 +1,7 @@
-"""MoXing's own command-line flags: one registry, read from anywhere on the command line.
+"""MoXing's command-line flags: one registry, parsed from anywhere on the command line.
 
-Users do not define these flags; they stand in their own registry, beside `tf.flags` and `argparse`. Where a script
-defines a flag of the same name, the name is the script's: both see its value (`share_with_user`).
+Scripts do not define these flags; the registry is separate from `tf.flags` and `argparse`. If a script defines a flag
+of the same name, MoXing uses the value of the script (`share_with_user`).
 """
 
 from __future__ import annotations
@@ -10,113 +10,38 @@ import difflib
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from moxing.framework.flags_ignored import near_misses
-from moxing.framework.util import names
+from moxing.framework.flag import (
+    FALSE_WORDS,
+    NO_VALUE,
+    TRUE_WORDS,
+    Flag,
+    FlagError,
+    FlagNotAvailableError,
+    ScriptFlagError,
+    expected_one_of,
+)
+from moxing.framework.misspelled_flags import near_misses
 
-#: TensorFlow's, as for all warnings of a run; the flags are read before TensorFlow is imported.
+#: The logger of TensorFlow, as for all warnings of a run. TensorFlow itself may not be imported yet.
 _log = logging.getLogger("tensorflow")
 
-_TRUE = frozenset({"true", "t", "1", "yes", "y", "on"})
-_FALSE = frozenset({"false", "f", "0", "no", "n", "off"})
-
-
-#: Stands for the value of a flag that was given none.
-_NO_VALUE = object()
-
-
-class FlagError(ValueError):
-    """The command line, or what a scheduler says in its place, cannot be carried out.
-
-    `moxing run` shows the message alone, without a traceback, and ends with exit code 2: to try again is no use.
-    """
-
-
-class FlagNotAvailableError(FlagError, NotImplementedError):
-    """A flag asks for what this version does not have."""
-
-
-class ScriptFlagError(FlagError):
-    """A script asks for a flag that does not exist, or sets one to a wrong value: the traceback says where."""
-
-
-@dataclass(frozen=True)
-class Flag:
-    """One flag: its name, the type of its value, the default and a line of help.
-
-    `choices` are the only values that it takes, `words` are values beside those of its type.
-    """
-
-    name: str
-    kind: type
-    default: Any
-    help: str
-    choices: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
-
-    def parse(self, text: Any) -> Any:
-        """The value for a text from the command line or a Python value from `set_flag`.
-
-        Example:
-          >>> Flag('num_gpus', int, 1, 'GPUs').parse('4')
-          4
-        """
-        if text is None:
-            return None
-        if text is _NO_VALUE:
-            raise FlagError(f"--{self.name} needs a value: {self._expected()}.")
-        if text in self.words:
-            return text
-        value = self._convert(text)
-        if self.choices and value not in self.choices:
-            raise FlagError(f"--{self.name}={text!r}: {expected_one_of(str(text), self.choices)}")
-        return value
-
-    def _convert(self, text: Any) -> Any:
-        try:
-            if self.kind is bool:
-                return _parse_bool(text)
-            if self.kind is int and isinstance(text, bool | float) and text != int(text):
-                raise ValueError(text)
-            return self.kind(text)
-        except (TypeError, ValueError):
-            raise FlagError(f"--{self.name}={text!r}: expected {self._expected()}.") from None
-
-    def _expected(self) -> str:
-        return " or ".join([_KIND_NAMES[self.kind], *self.words])
-
-
-def expected_one_of(text: str, choices: Sequence[str]) -> str:
-    """The end of an error about a value that is none of `choices`.
-
-    Example:
-      >>> expected_one_of('workers', ('ps', 'worker'))
-      "expected one of ps, worker. Did you mean 'worker'?"
-      >>> expected_one_of('chief', ('ps', 'worker'))
-      'expected one of ps, worker.'
-    """
-    near = difflib.get_close_matches(text.lower(), choices, n=1) or names.nearest(text, choices, 1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"expected one of {', '.join(choices)}.{hint}"
-
-
-_KIND_NAMES = {int: "an integer", float: "a number", bool: "True or False", str: "a string"}
-
-
-def _parse_bool(text: Any) -> bool:
-    word = str(text).strip().lower()
-    if word in _TRUE:
-        return True
-    if word in _FALSE:
-        return False
-    raise ValueError(text)
+__all__ = [
+    "FLAGS",
+    "Flag",
+    "FlagError",
+    "FlagNotAvailableError",
+    "FlagRegistry",
+    "ScriptFlagError",
+    "expected_one_of",
+]
 
 
 @dataclass
 class _UserFlag:
-    """A flag of the same name that the script defined: where its value is read and written."""
+    """A flag of the script with the same name: functions that read and write its value."""
 
     read: Callable[[], Any]
     write: Callable[[Any], None]
@@ -124,7 +49,7 @@ class _UserFlag:
 
 @dataclass
 class FlagRegistry:
-    """The flags of one process, with values from the command line, `set_flag`, or the defaults.
+    """The flags of a process, with values from the command line, `set_flag`, or the defaults.
 
     Example:
       >>> registry = FlagRegistry((Flag('num_gpus', int, 1, 'GPUs'),))
@@ -139,19 +64,20 @@ class FlagRegistry:
     _user_flags: dict[str, _UserFlag] = field(default_factory=dict)
     _parsed: bool = False
     _unknown: list[str] = field(default_factory=list)
+    #: The texts of the flags in `_errors`.
+    _rejected: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._by_name = {flag.name: flag for flag in self.flags}
 
     def names(self) -> list[str]:
-        """All names, in the order of the help text."""
+        """Returns all names, in the order of the help text."""
         return [flag.name for flag in self.flags]
 
     def parse(self, arguments: Sequence[str] | None = None) -> None:
-        """Reads the flags from `arguments` (by default the command line); what it does not know it leaves alone.
+        """Parses the flags in `arguments`, by default the command line, and ignores unknown ones.
 
-        A value of the wrong type is an error when the flag is asked for, and in `check`: until then the script may
-        say that the name is its own.
+        A wrong value raises an error in `get` and `check`, and not here: the script may still define the flag itself.
         """
         self._parsed = True
         words = sys.argv[1:] if arguments is None else arguments
@@ -162,24 +88,26 @@ class FlagRegistry:
                 self._values[name] = self._by_name[name].parse(text)
             except FlagError as error:
                 self._errors[name] = error
+                self._rejected[name] = text
 
     def check(self) -> None:
-        """Raises the error of a flag on the command line whose value cannot be used; warns of misspelt ones, once."""
+        """Raises the error of a flag with a wrong value, and warns once about misspelled flags."""
         if not self._parsed:
             self.parse()
         for name, error in self._errors.items():
             if name not in self._user_flags:
                 raise error
-        # In a cluster one process says it for all.
+        # In a cluster, only one process warns.
         is_first = not self._values.get("task_index") and self._values.get("job_name") != "ps"
-        known = [name for name in self._by_name if name not in self._user_flags]
-        misses = near_misses(self._unknown, known) if is_first else {}
-        self._unknown = []
+        unknown, self._unknown = self._unknown, []
+        if not unknown or not is_first:
+            return
+        misses = near_misses(unknown, [name for name in self._by_name if name not in self._user_flags])
         for name, near in misses.items():
-            _log.warning("--%s is no flag of MoXing or of this script and is ignored. Did you mean --%s?", name, near)
+            _log.warning("Ignoring --%s: not a flag of MoXing or of this script. Did you mean --%s?", name, near)
 
     def get(self, name: str) -> Any:
-        """The value of a flag. An unknown name is an error that lists the nearest ones."""
+        """Returns the value of a flag. The error for an unknown name suggests similar names."""
         flag = self._lookup(name)
         if name in self._user_flags:
             return flag.parse(self._user_flags[name].read())
@@ -189,8 +117,26 @@ class FlagRegistry:
             raise self._errors[name]
         return self._values.get(name, flag.default)
 
+    def add_choice(self, name: str, choice: str) -> None:
+        """Adds a value to those that a flag takes. A value that was rejected before is read again.
+
+        Example:
+          >>> registry = FlagRegistry((Flag('color', str, None, 'The color.', ('red',)),))
+          >>> registry.parse(['--color=blue'])
+          >>> registry.add_choice('color', 'blue')
+          >>> registry.get('color')
+          'blue'
+        """
+        flag = self._lookup(name)
+        if choice not in flag.choices:
+            self._by_name[name] = replace(flag, choices=(*flag.choices, choice))
+            self.flags = tuple(self._by_name.values())
+        if self._rejected.get(name) == choice and name in self._errors:
+            del self._errors[name]
+            self._values[name] = choice
+
     def set(self, name: str, value: Any) -> None:
-        """Sets a flag as the command line would."""
+        """Sets a flag, as the command line does."""
         try:
             parsed = self._lookup(name).parse(value)
         except FlagError as error:
@@ -203,12 +149,12 @@ class FlagRegistry:
             self._user_flags[name].write(parsed)
 
     def share_with_user(self, name: str, read: Callable[[], Any], write: Callable[[Any], None]) -> None:
-        """Tells that the script itself defined the flag `name`: from now on the script's value is the value."""
+        """Uses the value of the script from now on, since the script defined the flag `name` itself."""
         if name in self._by_name:
             self._user_flags[name] = _UserFlag(read, write)
 
     def strip(self, arguments: Sequence[str], keep: Callable[[str], bool] = lambda name: False) -> list[str]:
-        """`arguments` without MoXing's flags and their values; `keep(name)` says which to leave in.
+        """Returns `arguments` without MoXing's flags and their values, except those for which `keep(name)` is true.
 
         Example:
           >>> registry = FlagRegistry((Flag('num_gpus', int, 1, 'GPUs'),))
@@ -222,16 +168,17 @@ class FlagRegistry:
         return rest
 
     def reset(self) -> None:
-        """Forgets all values, as in a new process."""
+        """Resets all values, as in a new process."""
         self._values.clear()
         self._errors.clear()
+        self._rejected.clear()
         self._user_flags.clear()
         self._unknown = []
         self._parsed = False
 
     def get_help(self) -> str:
-        """The help text: a line or two for every flag."""
-        lines = ["MoXing's command-line flags (no script defines them):"]
+        """Returns the help text of all flags."""
+        lines = ["MoXing's command-line flags (a script does not define them):"]
         for flag in self.flags:
             lines.append(f"  --{flag.name}  ({flag.kind.__name__}, default {flag.default!r})")
             choices = f" One of {', '.join(flag.choices)}." if flag.choices else ""
@@ -246,7 +193,7 @@ class FlagRegistry:
         raise ScriptFlagError(f"MoXing has no flag {name!r}. {hint}")
 
     def _matches(self, arguments: Sequence[str]) -> list[tuple[int, int, str, Any]]:
-        """Every flag of ours: where it starts and stops in `arguments`, its name, its text."""
+        """Returns MoXing's flags in `arguments`: start, stop, name and text of each."""
         found: list[tuple[int, int, str, Any]] = []
         position = 0
         while position < len(arguments):
@@ -274,12 +221,12 @@ class FlagRegistry:
             return position, position + 1, name, text
         following = arguments[position + 1] if position + 1 < len(arguments) else None
         if self._by_name[name].kind is bool:
-            # `--flag` alone means true; `--flag False` is read too, as argparse-based flags of 2017 did.
-            if following is not None and following.lower() in _TRUE | _FALSE:
+            # `--flag` alone means true; `--flag False` is accepted too, as by the argparse-based flags of 2017.
+            if following is not None and following.lower() in TRUE_WORDS | FALSE_WORDS:
                 return position, position + 2, name, following
             return position, position + 1, name, True
         if following is None or (following.startswith("--") and len(following) > 2):
-            return position, position + 1, name, _NO_VALUE
+            return position, position + 1, name, NO_VALUE
         return position, position + 2, name, following
 
 
@@ -312,7 +259,7 @@ FLAGS = FlagRegistry(
             "variable_update",
             str,
             None,
-            "How variables are updated; by default the best for the devices found.",
+            "How variables are updated; by default chosen for the available devices.",
             _VARIABLE_UPDATES,
         ),
         Flag("dgc_sparsity_strategy", str, None, "Sparsities of deep gradient compression, comma-separated."),
@@ -341,36 +288,47 @@ FLAGS = FlagRegistry(
             "loss_scale",
             float,
             1.0,
-            "The loss is multiplied by it before, the gradients divided by it after; dynamic finds it by itself.",
+            "Multiplies the loss before the gradients are computed and divides the gradients afterwards; "
+            "dynamic: adapted automatically.",
             words=("dynamic",),
         ),
         Flag("gradient_clip_type", str, None, "How gradients are clipped.", ("norm", "global_norm", "value")),
-        Flag("gradient_clip", float, None, "The bound of the clipping."),
+        Flag("gradient_clip", float, None, "The clipping threshold."),
         Flag("use_fp16", bool, False, "Compute convolutions and matrix products in half precision."),
-        Flag("exact_fp16", bool, False, "Compute half precision as written where the device does not accelerate it."),
+        Flag("exact_fp16", bool, False, "Compute in half precision even if the device does not accelerate it."),
         Flag("var_dtype", str, None, "Type of the variables.", ("fp32", "fp16")),
         Flag("clone_on_cpu", bool, False, "Put the towers on the CPU."),
-        Flag("local_parameter_device", str, None, "Where variables live.", ("cpu", "gpu")),
+        Flag("local_parameter_device", str, None, "The device of the variables.", ("cpu", "gpu")),
         Flag("log_first_clone", bool, True, "Print the log_info of the first tower only; False: the mean of all."),
         Flag("summary_verbosity", int, 1, "0: no summaries; 1 and above: log_info and tf.summary.*."),
         Flag("running_log_level", int, 2, "0: silent, 1: warnings, 2: the run's log lines, 3: debug."),
-        Flag("num_inter_threads", int, 0, "Operations that run at once (0: TensorFlow decides)."),
-        Flag("num_intra_threads", int, 0, "Threads within one operation (0: TensorFlow decides)."),
-        Flag("num_prefetch_threads", int, 0, "Parallel calls of the input's per-sample work (0: adapted by itself)."),
-        Flag("warmup_steps", int, 0, "Steps at the start that are left out of sample/sec."),
+        Flag("num_inter_threads", int, 0, "Number of operations that run in parallel (0: TensorFlow decides)."),
+        Flag("num_intra_threads", int, 0, "Number of threads within one operation (0: TensorFlow decides)."),
+        Flag("num_prefetch_threads", int, 0, "Number of samples processed in parallel (0: tuned automatically)."),
+        Flag("warmup_steps", int, 0, "Number of first steps that do not count for sample/sec."),
         Flag("server_protocol", str, "grpc", "Protocol between the processes of a cluster."),
         Flag("sync_before_server", bool, False, "Wait for all processes before the servers start."),
-        Flag("session_timeout", int, 0, "Seconds to wait for the chief's session (0: for ever)."),
-        Flag("chief_inc_global_step", bool, False, "Only the chief advances global_step."),
+        Flag("session_timeout", int, 0, "Seconds to wait for the other processes at the start (0: forever)."),
+        Flag("chief_inc_global_step", bool, False, "Only the chief increments global_step."),
         Flag("rank", int, 0, "Index of this process (accepted for scripts that pass it to every backend)."),
-        Flag("keep_checkpoint_max", int, 5, "How many checkpoints are kept."),
-        Flag("max_bad_samples", str, "0.1%", "Unreadable samples that are left out before a run stops."),
-        Flag("max_image_pixels", int, 178_000_000, "Images of more pixels are refused before they are decoded."),
-        Flag("data_requests", int, 32, "Requests for a data set on an object store that are under way at once."),
-        Flag("data_patience", float, 300.0, "Seconds for which a run waits for the data of a store that is away."),
-        Flag("upload_patience", float, 300.0, "Seconds for which a run that has ended waits for a store to upload to."),
-        Flag("data_cache_dir", str, None, "Local directory that keeps what was read of data sets on object stores."),
-        Flag("data_cache_gb", float, 100.0, "How large the cache of data sets on object stores may become, in GB."),
+        Flag("keep_checkpoint_max", int, 5, "Number of checkpoints to keep."),
+        Flag(
+            "max_bad_samples",
+            str,
+            "0.1%",
+            "Unreadable samples to skip before the run stops: a number or a percentage.",
+        ),
+        Flag("max_image_pixels", int, 178_000_000, "Images with more pixels are rejected before decoding."),
+        Flag("data_requests", int, 32, "Number of parallel requests for a dataset on an object store."),
+        Flag("data_patience", float, 300.0, "Seconds to wait for data if the object store is unreachable."),
+        Flag(
+            "upload_patience",
+            float,
+            300.0,
+            "Seconds to wait for the last uploads if the store is unreachable.",
+        ),
+        Flag("data_cache_dir", str, None, "Local cache directory for datasets on object stores."),
+        Flag("data_cache_gb", float, 100.0, "Maximum size of the cache of datasets on object stores, in GB."),
         Flag("restart", bool, False, "Move the checkpoints in log_dir aside and train from the start."),
     )
 )

@@ -1,4 +1,8 @@
-"""MoXing on TensorFlow: `import moxing.tensorflow as mox`."""
+"""MoXing on TensorFlow: `import moxing.tensorflow as mox`.
+
+The public API is `__all__`. Importing this package imports TensorFlow, sets the log levels and prints the versions.
+Scripts import some modules below it at the paths of the original; everything else below it is private.
+"""
 
 import difflib as _difflib
 from typing import Any as _Any
@@ -7,7 +11,7 @@ from moxing.tf1 import environment as _environment
 
 _environment.import_tensorflow()
 
-# ruff: noqa: E402  (TensorFlow reads its switches at import, so they come first)
+# ruff: noqa: E402  (environment variables must be set before TensorFlow is imported)
 from moxing._version import __version__
 from moxing.framework import file
 from moxing.framework.cache import cache
@@ -98,16 +102,16 @@ __all__ = [
     "var_scope",
 ]
 
-#: Names of the original that this version does not have, by the part they belong to.
-_NOT_YET = {
+#: Names of the original that this version does not have, by feature.
+_MISSING = {
     "hyper-parameter search": ("auto",),
 }  # fmt: skip
 
 
 def __getattr__(name: str) -> _Any:
-    for part, names in _NOT_YET.items():
+    for feature, names in _MISSING.items():
         if name in names:
-            raise AttributeError(f"mox.{name}: {part} is not available in MoXing {__version__}.")
+            raise AttributeError(f"mox.{name}: {feature} is not available in MoXing {__version__}.")
     near = _difflib.get_close_matches(name, __all__, n=1)
     hint = f" Did you mean mox.{near[0]}?" if near else ""
     raise AttributeError(f"module 'moxing.tensorflow' has no attribute {name!r}.{hint}")

@@ -1,4 +1,4 @@
-"""What must be settled before TensorFlow is imported, and what is put right just after."""
+"""Prepares the import of TensorFlow: environment variables, start-up lines, the modules of legacy Keras."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
-#: Read by TensorFlow at import time, hence set before it. A value that the user chose stays.
+#: Read by TensorFlow when it is imported. Values that the user has set stay.
 _BEFORE_IMPORT = {
     "TF_USE_LEGACY_KERAS": "1",
     "TF_ENABLE_ONEDNN_OPTS": "1",
     "TF_CPP_MIN_LOG_LEVEL": "2",
 }
 
-# What TensorFlow's C++ parts write to file descriptor 2 while they are imported, before the log level is heeded.
+# Lines that TensorFlow's C++ code writes to file descriptor 2 during the import, whatever the log level.
 _START_UP_LINES = re.compile(
     rb"WARNING: All log messages before absl::InitializeLog\(\)"
     rb"|[IW]\d{4} \d\d:\d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+: [IW] "
@@ -36,7 +36,7 @@ _LEGACY_LAYERS = "tf_keras.legacy_tf_layers"
 
 
 def prepare() -> None:
-    """Sets the switches that TensorFlow reads once, at import. Call it before `import tensorflow`.
+    """Sets the environment variables that TensorFlow reads when it is imported. Call it before `import tensorflow`.
 
     Example:
       >>> prepare()
@@ -54,9 +54,9 @@ def _alias_legacy_layers() -> None:
 
 
 def import_tensorflow() -> ModuleType:
-    """Imports TensorFlow without the lines that it writes to standard error when it starts.
+    """Imports TensorFlow without its start-up lines on standard error.
 
-    `TF_CPP_MIN_LOG_LEVEL=0` in the environment shows them.
+    Set `TF_CPP_MIN_LOG_LEVEL=0` in the environment to see them.
 
     Example:
       >>> import_tensorflow().__name__
@@ -72,24 +72,24 @@ def import_tensorflow() -> ModuleType:
 
 @contextmanager
 def starting_up() -> Iterator[None]:
-    """Surrounds the import of TensorFlow: its start-up lines are dropped, and Keras is left for when it is used.
+    """Wraps the import of TensorFlow: drops its start-up lines, and defers the import of Keras until it is used.
 
     Example:
       >>> with starting_up():
       ...   import tensorflow
     """
-    with start_up_lines_held(), _keras_deferred():
+    with without_start_up_lines(), _keras_deferred():
         yield
-        _look_for_devices()
+        _list_devices_without_gpu()
 
 
 @contextmanager
 def _keras_deferred() -> Iterator[None]:
-    """TensorFlow imports tf-keras at its end, for the SavedModel registry, and goes on without it.
+    """Keeps TensorFlow from importing tf-keras, which it does for the SavedModel registry and can do without.
 
-    That is a fifth of the time of the import. Whoever uses Keras imports it then.
+    This saves a fifth of the import time. Code that uses Keras imports it later.
     """
-    finder = _NotNowFinder()
+    finder = _DeferredKerasFinder()
     sys.meta_path.insert(0, finder)
     try:
         yield
@@ -97,24 +97,24 @@ def _keras_deferred() -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
-class _NotNowFinder:
+class _DeferredKerasFinder:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target) if name == "tf_keras" else None
         if spec is not None:
-            # It can be found, which TensorFlow wants to see, but not loaded.
-            spec.loader = _NotNowLoader()
+            # TensorFlow requires that it is found; loading it fails, which TensorFlow accepts.
+            spec.loader = _DeferringLoader()
         return spec
 
 
-class _NotNowLoader(Loader):
+class _DeferringLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
-        raise ImportError("it is not imported while TensorFlow starts", name=module.__name__)
+        raise ImportError("tf_keras is not imported while TensorFlow starts", name=module.__name__)
 
 
-def _look_for_devices() -> None:
-    """On a machine without a GPU, has TensorFlow find that out now; it complains about it once, on standard error.
+def _list_devices_without_gpu() -> None:
+    """Lists the devices now on a machine without a GPU, about which TensorFlow writes a line to standard error.
 
-    With a GPU it is left for later: a script may still set CUDA_VISIBLE_DEVICES after it has imported TensorFlow.
+    With a GPU this is left for later: a script may set CUDA_VISIBLE_DEVICES after it has imported TensorFlow.
     """
     if not any(os.path.exists(path) for path in _GPU_DEVICES):
         from tensorflow.python import pywrap_tfe
@@ -123,11 +123,11 @@ def _look_for_devices() -> None:
 
 
 @contextmanager
-def start_up_lines_held() -> Iterator[None]:
-    """Drops TensorFlow's start-up lines from standard error; all else that is written meanwhile appears at the end.
+def without_start_up_lines() -> Iterator[None]:
+    """Drops TensorFlow's start-up lines from standard error; other lines appear when the block ends.
 
     Example:
-      >>> with start_up_lines_held():
+      >>> with without_start_up_lines():
       ...   pass
     """
     try:
@@ -137,13 +137,13 @@ def start_up_lines_held() -> Iterator[None]:
         yield
         return
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "0":
-        # They were asked for.
+        # The user wants to see them.
         os.close(original)
         yield
         return
-    with tempfile.TemporaryFile() as held:
+    with tempfile.TemporaryFile() as captured:
         sys.stderr.flush()
-        os.dup2(held.fileno(), 2)
+        os.dup2(captured.fileno(), 2)
         succeeded = False
         try:
             yield
@@ -152,14 +152,14 @@ def start_up_lines_held() -> Iterator[None]:
             sys.stderr.flush()
             os.dup2(original, 2)
             os.close(original)
-            held.seek(0)
-            for line in held:
+            captured.seek(0)
+            for line in captured:
                 if not (succeeded and _START_UP_LINES.match(line)):
                     os.write(2, line)
 
 
 def missed_switches() -> list[str]:
-    """The switches that came too late, as `NAME=value`: TensorFlow was imported without them.
+    """Returns the variables that TensorFlow was imported without, as `NAME=value`.
 
     Example:
       >>> isinstance(missed_switches(), list)
@@ -175,9 +175,9 @@ def missed_switches() -> list[str]:
 
 
 class _LegacyLayersFinder:
-    """Serves `tf_keras.legacy_tf_layers`, which TensorFlow's `tf.layers` asks for.
+    """Serves `tf_keras.legacy_tf_layers`, which `tf.layers` imports.
 
-    The tf-keras wheel ships the package as `tf_keras.src.legacy_tf_layers`, so the public name is an alias.
+    The tf-keras wheel has the package as `tf_keras.src.legacy_tf_layers`; the public name is an alias.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -187,7 +187,7 @@ class _LegacyLayersFinder:
 
 
 class _AliasLoader(Loader):
-    """Loads a module under a second name: both names are one object."""
+    """Gives a module a second name; both names are the same object."""
 
     def __init__(self, real_name: str) -> None:
         self._real_name = real_name
@@ -196,5 +196,5 @@ class _AliasLoader(Loader):
         return importlib.import_module(self._real_name)
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has just overwritten the name; the module was executed under its own.
+        # The module was already executed under its own name, which the import system has just overwritten.
         sys.modules[module.__spec__.name] = module  # type: ignore[union-attr]

@@ -16,3 +16,14 @@ def own_settings():
     before = get_settings()
     yield
     restore_settings(before)
+
+
+@pytest.fixture
+def large(s3_folder):
+    """The url of an object of several parts."""
+    from large_object import LARGE
+
+    import moxing as mox
+
+    mox.file.write(f"{s3_folder}/large", LARGE, binary=True)
+    return f"{s3_folder}/large"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import moxing as mox
-from moxing.framework.file.auth import get_client
+from moxing.framework.file.s3.clients import get_client
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = [DOCS / "file.md", DOCS / "zh-CN" / "file.md"]

@@ -8,7 +8,7 @@ import pytest
 
 import moxing.tensorflow as mox
 from moxing.framework.util.names import known_mode, known_name, nearest
-from moxing.tensorflow.nets.catalogue import NetworkKeys
+from moxing.tensorflow.network_registry import NetworkKeys
 
 NETWORKS = [key.value for key in NetworkKeys]
 
@@ -83,6 +83,11 @@ def test_unknown(given, message):
 def test_unknown_on_a_command_line():
     with pytest.raises(ValueError, match=r"^NAME='vgg16': no such network; did you mean 'vgg_16'\?$"):
         known_name("", "NAME", "vgg16", ["lenet", "vgg_16"])
+
+
+def test_advice_ends_the_message():
+    with pytest.raises(ValueError, match=r"^f\(name='vgg16'\): no such network; did you mean 'vgg_16'\? Add it\.$"):
+        known_name("f", "name", "vgg16", ["lenet", "vgg_16"], "Add it.")
 
 
 @pytest.mark.parametrize("mode", mox.ModeKeys)

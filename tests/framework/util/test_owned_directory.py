@@ -31,20 +31,20 @@ def test_what_a_dead_process_left_is_removed_by_the_next(tmp_path):
 
 def test_what_is_to_stay_stays(tmp_path):
     kept = OwnedDirectory(str(tmp_path), "mine-")
-    kept.leave()
+    kept.release()
     (tmp_path / "mine-of-a-user").mkdir()
     OwnedDirectory(str(tmp_path), "mine-").remove()
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_what_was_left_to_stay_is_known(tmp_path, monkeypatch):
-    assert OwnedDirectory.left_to_stay(str(tmp_path / "none"), "mine-") == []
+    assert OwnedDirectory.released(str(tmp_path / "none"), "mine-") == []
     kept, held = OwnedDirectory(str(tmp_path), "mine-"), OwnedDirectory(str(tmp_path), "mine-")
-    kept.leave()
-    assert OwnedDirectory.left_to_stay(str(tmp_path), "mine-") == [kept.path]
-    assert OwnedDirectory.left_to_stay(str(tmp_path), "other-") == []
+    kept.release()
+    assert OwnedDirectory.released(str(tmp_path), "mine-") == [kept.path]
+    assert OwnedDirectory.released(str(tmp_path), "other-") == []
     monkeypatch.setattr(os, "getuid", lambda: os.stat(kept.path).st_uid + 1)
-    assert OwnedDirectory.left_to_stay(str(tmp_path), "mine-") == [], "another user's, in which nothing can be seen"
+    assert OwnedDirectory.released(str(tmp_path), "mine-") == [], "another user's, in which nothing can be seen"
     held.remove()
 
 
@@ -56,7 +56,7 @@ def test_what_is_left_to_stay_while_another_process_looks_at_it_stays(tmp_path, 
 
     def leave_first(descriptor, operation):
         if operation & fcntl.LOCK_NB:
-            kept.leave()
+            kept.release()
         lock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", leave_first)

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = map(str, (HERE, HERE / "whole_jobs", HERE / "whole_jobs" / "programs"))
 
 _LISTEN = """
 import socket, time

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from moxing.tensorflow.cluster.ring import Listener, Ring, RingBrokenError, connect, connected
+from moxing.tensorflow.cluster.ring import Listener, Ring, RingBrokenError, connect, connect_ring
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def test_everyone_has_the_sum(size, shape):
     arrays = [generator.normal(size=shape).astype(np.float32) for _ in range(size)]
     before = [array.copy() for array in arrays]
     with workers(size) as rings:
-        sums = together(rings, lambda index, ring: ring.add(arrays[index]))
+        sums = together(rings, lambda index, ring: ring.all_reduce(arrays[index]))
     for total in sums:
         assert total.shape == shape and total.dtype == np.float32
         np.testing.assert_allclose(total, np.sum(before, 0), rtol=1e-5, atol=1e-5)
@@ -55,7 +55,7 @@ def test_everyone_has_the_sum(size, shape):
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int64])
 def test_types(dtype):
     with workers(2) as rings:
-        sums = together(rings, lambda index, ring: ring.add(np.arange(5, dtype=dtype) + index))
+        sums = together(rings, lambda index, ring: ring.all_reduce(np.arange(5, dtype=dtype) + index))
     assert sums[0].dtype == dtype and sums[0].tolist() == [1, 3, 5, 7, 9]
 
 
@@ -64,13 +64,13 @@ def test_many_in_a_row_and_what_is_held_stays():
     with workers(3) as rings:
 
         def work(index: int, ring: Ring) -> list[float]:
-            kept = ring.add(np.full(100_000, index, np.float32))
+            kept = ring.all_reduce(np.full(100_000, index, np.float32))
             for round_ in range(20):
-                total = ring.add(np.full(100_000, index + round_, np.float32))
+                total = ring.all_reduce(np.full(100_000, index + round_, np.float32))
                 assert np.all(total == 3 + 3 * round_)
                 total[:] = -1
             assert np.all(kept == 3)
-            return [len(arrays) for arrays in ring._results._blocks.values()]
+            return [len(arrays) for arrays in ring._buffers._blocks.values()]
 
         assert together(rings, work) == [[3]] * 3  # one held, two in turn
 
@@ -87,10 +87,10 @@ def test_everyone_has_the_arrays_of_all(size, dtype):
 
         def work(index: int, ring: Ring) -> list[np.ndarray]:
             for round_ in range(3):
-                found = ring.gather(np.full(index + round_, index, dtype))
+                found = ring.all_gather(np.full(index + round_, index, dtype))
                 assert [part.tolist() for part in found] == [[worker] * (worker + round_) for worker in range(size)]
-                assert ring.add(np.ones(1))[0] == size
-            return ring.gather(arrays[index])
+                assert ring.all_reduce(np.ones(1))[0] == size
+            return ring.all_gather(arrays[index])
 
         for found in together(rings, work):
             assert [part.dtype for part in found] == [dtype] * size
@@ -99,7 +99,7 @@ def test_everyone_has_the_arrays_of_all(size, dtype):
 
 
 @pytest.mark.parametrize("size", [2, 3])
-@pytest.mark.parametrize("what", ["add", "gather"])
+@pytest.mark.parametrize("what", ["all_reduce", "all_gather"])
 def test_a_neighbour_that_goes(size, what):
     with workers(size) as rings:
         rings[1].close()
@@ -115,10 +115,10 @@ def test_broken_off_from_another_thread():
     with workers(2) as rings:
         threading.Timer(0.2, rings[0].close).start()
         with pytest.raises(RingBrokenError):
-            rings[0].add(np.zeros(3))  # the other one never comes
+            rings[0].all_reduce(np.zeros(3))  # the other one never comes
 
 
-@pytest.mark.parametrize("use", [Ring.add, Ring.gather])
+@pytest.mark.parametrize("use", [Ring.all_reduce, Ring.all_gather])
 def test_after_the_end(use):
     with workers(2) as rings:
         rings[0].close()
@@ -151,7 +151,7 @@ def test_nobody_listens():
 
 def test_tensorflow_takes_the_sum_without_a_copy():
     with workers(2) as rings:
-        sums = together(rings, lambda index, ring: ring.add(np.zeros(1001, np.float32)))
+        sums = together(rings, lambda index, ring: ring.all_reduce(np.zeros(1001, np.float32)))
     assert all(total.ctypes.data % 64 == 0 and total.flags.c_contiguous for total in sums)
 
 
@@ -160,11 +160,11 @@ def test_workers_find_each_other(size):
     boards: list[queue.SimpleQueue[list[object]]] = [queue.SimpleQueue() for _ in range(size)]
 
     def join(index: int) -> Ring | None:
-        return connected(index, ["127.0.0.1:1"] * size, boards[index - 1].put, boards[index].get)
+        return connect_ring(index, ["127.0.0.1:1"] * size, boards[index - 1].put, boards[index].get)
 
     with ThreadPoolExecutor(size) as threads:
         rings = list(threads.map(join, range(size)))
-    sums = together(rings, lambda index, ring: ring.add(np.array([1.0, index])))
+    sums = together(rings, lambda index, ring: ring.all_reduce(np.array([1.0, index])))
     assert [total.tolist() for total in sums] == [[size, size * (size - 1) / 2]] * size
     for ring in rings:
         ring.close()
@@ -173,4 +173,6 @@ def test_workers_find_each_other(size):
 def test_a_neighbour_whose_ports_are_closed():
     listener = Listener()
     listener.close()
-    assert connected(0, ["127.0.0.1:1", "[::1]:1"], lambda where: None, lambda: [listener.port, listener.token]) is None
+    assert (
+        connect_ring(0, ["127.0.0.1:1", "[::1]:1"], lambda where: None, lambda: [listener.port, listener.token]) is None
+    )

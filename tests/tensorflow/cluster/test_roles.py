@@ -1,79 +1,15 @@
-"""Roles by the flags, and errors at the start for what cannot be meant."""
+"""What a role says of its process and of the others."""
 
 from __future__ import annotations
 
-import json
+import re
 
 import pytest
 
-from moxing.framework.flags import FLAGS
-from moxing.tensorflow.cluster import Role, current_role
-from moxing.tensorflow.cluster.roles import RoleError
+from moxing.tensorflow.cluster import Role, RoleError
+from moxing.tensorflow.cluster.roles import check_addresses, check_index, check_role, split_address
 
-WORKERS, PS = "10.0.0.1:2222,10.0.0.2:2222", "10.0.0.3:2222,10.0.0.3:2223"
-
-
-def role_of(**flags) -> Role:
-    FLAGS.reset()
-    for name, value in flags.items():
-        FLAGS.set(name, value)
-    return current_role()
-
-
-def error_of(**flags) -> str:
-    with pytest.raises(RoleError) as caught:
-        role_of(**flags)
-    return str(caught.value)
-
-
-def test_a_process_without_flags_is_alone():
-    role = current_role()
-    assert role == Role()
-    assert (role.is_cluster, role.is_chief, role.num_workers, role.name) == (False, True, 1, "worker 0")
-    assert (role.address, role.peers, role.spec) == (None, {}, {})
-
-
-def test_the_command_lines_of_the_manual():
-    for job, index, address in [
-        ("ps", 0, "10.0.0.3:2222"),
-        ("ps", 1, "10.0.0.3:2223"),
-        ("worker", 0, "10.0.0.1:2222"),
-        ("worker", 1, "10.0.0.2:2222"),
-    ]:
-        role = role_of(ps_hosts=PS, worker_hosts=WORKERS, job_name=job, task_index=index)
-        assert (role.job, role.index, role.address) == (job, index, address)
-        assert role.is_cluster and role.num_workers == 2
-        assert role.is_chief == (job == "worker" and index == 0)
-        assert role.name == f"{job} {index}"
-        assert role.spec == {"worker": WORKERS.split(","), "ps": PS.split(",")}
-        assert len(role.peers) == 3 and role.name not in role.peers
-        assert role.origin == f"--{job}_hosts"
-
-
-def test_peers_have_names_and_addresses():
-    role = role_of(ps_hosts="c:1", worker_hosts="a:1, b:1,", job_name="worker", task_index=0)
-    assert role.peers == {"worker 1": "b:1", "ps 0": "c:1"}
-
-
-def test_a_job_with_a_controller():
-    flags = {"worker_hosts": WORKERS, "controller_host": "10.0.0.9:2222"}
-    role = role_of(**flags, job_name="controller")
-    assert (role.name, role.address, role.is_chief) == ("controller", "10.0.0.9:2222", False)
-    assert role.spec["controller"] == ["10.0.0.9:2222"]
-    worker = role_of(**flags, job_name="worker", task_index=1)
-    assert worker.peers == {"worker 0": "10.0.0.1:2222", "controller": "10.0.0.9:2222"}
-
-
-@pytest.mark.parametrize(
-    "flags", [{"job_name": "worker"}, {"worker_hosts": "localhost:2222"}, {"worker_hosts": "here"}]
-)
-def test_one_worker_is_no_cluster(flags):
-    assert not role_of(**flags).is_cluster
-
-
-def test_one_worker_with_a_ps_or_a_controller_is_a_cluster():
-    assert role_of(worker_hosts="a:1", ps_hosts="b:1", job_name="worker").is_cluster
-    assert role_of(worker_hosts="a:1", ps_hosts="", controller_host="b:1", job_name="worker").is_cluster
+TWO = ("a:1", "b:1")
 
 
 def test_an_evaluator_has_no_peers_and_is_nobodys():
@@ -82,70 +18,63 @@ def test_an_evaluator_has_no_peers_and_is_nobodys():
     assert not any("evaluator" in name for name in Role(workers=("a:1", "b:1")).peers)
 
 
-def test_index_out_of_range_names_the_list():
-    message = error_of(ps_hosts=PS, worker_hosts=WORKERS, job_name="worker", task_index=2)
-    assert message == f"--task_index=2: --worker_hosts has 2 hosts ({WORKERS}), expected 0 to 1."
-    assert "--ps_hosts has 2 hosts" in error_of(ps_hosts=PS, worker_hosts=WORKERS, job_name="ps", task_index=-1)
-    assert "--worker_hosts has 1 host (a:1), expected 0." in error_of(ps_hosts="", worker_hosts="a:1", task_index=1)
-    assert "--task_index=3 without --worker_hosts" in error_of(worker_hosts="", job_name="worker", task_index=3)
+def test_a_role_of_a_cluster():
+    role = Role("ps", 1, workers=("a:1", "b:1"), ps=("c:1", "d:1"), controller="e:1")
+    assert (role.name, role.address, role.is_chief, role.num_workers) == ("ps 1", "d:1", False, 2)
+    assert list(role.peers) == ["worker 0", "worker 1", "ps 0", "controller"]
+    assert role.spec == {"worker": ["a:1", "b:1"], "ps": ["c:1", "d:1"], "controller": ["e:1"]}
+
+
+@pytest.mark.parametrize("index", [-1, 2])
+def test_an_index_out_of_range(index):
+    with pytest.raises(RoleError, match=rf"--x={index}: --hosts has 2 hosts \(a,b\), expected 0 to 1\."):
+        check_index("--x", index, "--hosts", ["a", "b"])
+
+
+def test_addresses():
+    check_addresses({"--a": ["a:1", "a:2"], "--b": ["b:1"]})
+    assert split_address("a:65535") == ("a", 65535)
+    with pytest.raises(RoleError, match="--b=b: 'b' has no port"):
+        check_addresses({"--a": ["a:1"], "--b": ["b"]})
 
 
 @pytest.mark.parametrize(
-    ("workers", "ps", "message"),
+    "role",
     [
-        ("a:1,b:1,a:1", "c:1", "--worker_hosts: a:1 stands there twice"),
-        ("a:1,b:1", "c:1,C:1", "--ps_hosts: C:1 stands there twice"),
-        ("a:1,b:1", "c:1,b:1", "--ps_hosts: b:1 stands in --worker_hosts too"),
-        ("a:1,b", "c:1", "--worker_hosts=a:1,b: 'b' has no port; expected host:port, such as b:2222"),
-        ("a:1,b:x", "c:1", "'b:x' has the port 'x'; expected a number from 1 to 65535"),
-        ("a:1,b:0", "c:1", "'b:0' has the port '0'"),
-        ("a:1,b:70000", "c:1", "'b:70000' has the port '70000'"),
-        ("a:1,:2", "c:1", "':2' has no host; expected host:port, such as localhost:2"),
-        ("a:1,,b:1", "c:1", "'' has no port"),
-        ("a:1,fd00::2", "c:1", "write an IPv6 address in brackets"),
-        ("a:1,[fd00::2]", "c:1", "'[fd00::2]' has no port; expected host:port, such as [fd00::2]:2222"),
+        Role(),
+        Role(workers=("a",)),  # runs alone: no port needed
+        Role("worker", 1, TWO),
+        Role("ps", 0, TWO, ("c:1",)),
+        Role("controller", 0, TWO, controller="c:1"),
+        Role("evaluator", 7),
     ],
 )
-def test_addresses_that_cannot_be_used(workers, ps, message):
-    assert message in error_of(worker_hosts=workers, ps_hosts=ps, job_name="worker")
-
-
-def test_ipv6_hosts_stand_in_brackets():
-    role = role_of(worker_hosts="[fd00::1]:1,[fd00::2]:1", job_name="worker", task_index=1)
-    assert role.address == "[fd00::2]:1"
+def test_a_valid_role_of_an_environment(role):
+    assert check_role("acme", role) == role
 
 
 @pytest.mark.parametrize(
-    ("flags", "message"),
+    ("role", "message"),
     [
-        ({"job_name": "master"}, "--job_name=master: expected one of ps, worker, controller."),
-        ({"job_name": "wroker"}, "expected one of ps, worker, controller. Did you mean 'worker'?"),
-        ({"job_name": "ps", "worker_hosts": WORKERS}, "--job_name=ps without --ps_hosts"),
-        ({"job_name": "ps"}, "--job_name=ps without --ps_hosts"),
-        ({"job_name": "controller", "worker_hosts": WORKERS}, "--job_name=controller without --controller_host"),
-        ({"job_name": "ps", "ps_hosts": PS}, f"--ps_hosts={PS} without --worker_hosts"),
-        ({"job_name": "worker", "controller_host": "a:1"}, "--controller_host=a:1 without --worker_hosts"),
-        ({"worker_hosts": WORKERS}, f"--worker_hosts={WORKERS} is a cluster: give --job_name"),
-        ({"worker_hosts": "a:1", "ps_hosts": "b:1"}, "--worker_hosts=a:1 --ps_hosts=b:1 is a cluster"),
-        ({"worker_hosts": WORKERS, "controller_host": "a:1,b:1", "job_name": "worker"}, "--controller_host=a:1,b:1"),
+        (("worker", 0), "('worker', 0); expected a Role, or None outside of the environment."),
+        (Role("chief"), "Role(job='chief'): expected one of worker, ps, controller, evaluator. The chief is worker 0."),
+        (Role("workers"), "Role(job='workers'): expected one of"),
+        (Role(workers="a:1,b:1"), "Role(workers='a:1,b:1'): expected a tuple of host:port strings."),
+        (Role(workers=TWO, ps="c:1"), "Role(ps='c:1'): expected a tuple of host:port strings."),
+        (Role(workers=("a:1", 2)), "Role(workers=('a:1', 2)): expected a tuple of host:port strings."),
+        (Role("worker", "1", TWO), "Role(index='1'): expected an integer."),
+        (Role("worker", 2, TWO), "Role(job='worker', index=2) with 2 workers: expected an index from 0 to 1."),
+        (Role("worker", -1, TWO), "Role(job='worker', index=-1) with 2 workers: expected an index from 0 to 1."),
+        (Role("worker", 3), "Role(job='worker', index=3) with 1 worker: expected index=0."),
+        (Role("ps", 0, TWO), "Role(job='ps', index=0) with 0 ps: expected the host:port of this process in ps."),
+        (
+            Role("ps", 0, (), ("c:1",)),
+            "a Role with ps or controller and workers=(): expected all host:port of workers.",
+        ),
+        (Role(workers=("a", "b:1")), "a Role with a wrong address: workers=a,b:1: 'a' has no port; expected host:port"),
+        (Role(workers=("a:1", "a:1")), "a Role with a wrong address: workers: a:1 is listed twice"),
     ],
 )
-def test_roles_that_cannot_be_meant(flags, message):
-    assert message in error_of(**flags)
-
-
-def test_flags_come_before_the_environment(monkeypatch):
-    config = {"cluster": {"worker": ["x:1", "y:1"]}, "task": {"type": "worker", "index": 1}}
-    monkeypatch.setenv("TF_CONFIG", json.dumps(config))
-    assert current_role().name == "worker 1"
-    assert role_of(job_name="worker").origin == "TF_CONFIG"  # the flag names no host
-    assert role_of(worker_hosts=WORKERS, job_name="worker").origin == "--worker_hosts"
-
-
-def test_tf_config_comes_before_slurm(monkeypatch):
-    for name, value in {"PROCID": 1, "NTASKS": 2, "STEP_ID": 0, "JOB_NODELIST": "n[1-2]", "JOB_ID": 5}.items():
-        monkeypatch.setenv(f"SLURM_{name}", str(value))
-    assert current_role().origin == "SLURM_JOB_NODELIST"
-    monkeypatch.setenv("TF_CONFIG", '{"cluster": {"worker": ["x:1"]}, "task": {"type": "worker", "index": 0}}')
-    assert current_role().origin == "TF_CONFIG"
-    assert not current_role().is_cluster
+def test_a_wrong_role_of_an_environment(role, message):
+    with pytest.raises(RoleError, match=re.escape(f"The cluster environment 'acme' returned {message}")):
+        check_role("acme", role)

@@ -6,26 +6,18 @@ import re
 import socket
 import sys
 import threading
-import time
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 import tensorflow.compat.v1 as tf
-from jobs import close_parent, ended, job, saved_steps, start
+from jobs import SCRIPT, ended, job, saved_steps, start
 from linear_job import Training
+from servers import two_servers
 
 import moxing.tensorflow as mox
-from moxing.cli.cluster_launcher import free_ports
+from moxing.cli.cluster.launcher import free_ports
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.cluster import Role, server
-
-
-@pytest.fixture(scope="module", autouse=True)
-def ended_parent():
-    yield
-    close_parent()
-
+from moxing.tensorflow.cluster import server
+from moxing.tensorflow.cluster.waiting import PeerLostError
 
 # --- errors at the start ----------------------------------------------------------------------------------------------
 
@@ -68,8 +60,8 @@ def test_a_protocol_that_is_not_there(tmp_path):
 
 LESS_PATIENT = """
 import runpy
-from moxing.tensorflow.cluster import reach
-reach.WAIT_MESSAGE_AFTER = 0.5
+from moxing.tensorflow.cluster import connectivity
+connectivity.WAIT_MESSAGE_AFTER = 0.5
 runpy.run_path({script!r}, run_name='__main__')
 """
 
@@ -77,7 +69,7 @@ runpy.run_path({script!r}, run_name='__main__')
 def test_a_peer_that_never_comes(tmp_path):
     """After a while the log says who is missing and why; --session_timeout makes an end of it."""
     script = tmp_path / "train.py"
-    script.write_text(LESS_PATIENT.format(script=str(Path(__file__).parent / "linear_job.py")))
+    script.write_text(LESS_PATIENT.format(script=str(SCRIPT)))
     ports = free_ports(3)
     flags = [
         f"--ps_hosts=127.0.0.1:{ports[0]}",
@@ -97,88 +89,10 @@ def test_a_peer_that_never_comes(tmp_path):
 # --- what the processes tell each other -------------------------------------------------------------------------------
 
 
-@contextmanager
-def two_servers():
-    """The servers of two workers, both in this process; TensorFlow's servers cannot be ended before it ends."""
-    hosts = tuple(f"127.0.0.1:{port}" for port in free_ports(2))
-    servers = [server.Server(Role("worker", index, hosts), tf.ConfigProto()) for index in range(2)]
-    threads = [threading.Thread(target=one.wait_for_peers) for one in servers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    yield servers
-    for one in servers:
-        one._watch.stop()
-
-
 @pytest.fixture(scope="module")
 def pair():
     with two_servers() as servers:
         yield servers
-
-
-def together(*functions):
-    """The results of functions that wait for each other."""
-    results = {}
-
-    def call(place):
-        results[place] = functions[place]()
-
-    threads = [threading.Thread(target=call, args=(place,), daemon=True) for place in range(len(functions))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return [results[place] for place in range(len(functions))]
-
-
-def test_boards(pair):
-    chief, other = pair
-    assert other.told("seed") is None
-    chief.tell_all_workers("seed", {"seed": 7, "place": [1, 2], "text": "ä"})
-    assert other.told("seed") == {"seed": 7, "place": [1, 2], "text": "ä"}
-    assert chief.told("seed") is None  # boards are of one process each
-    other.tell("worker 0", "seed", 0)
-    assert chief.wait_until_told("seed") == 0
-    chief.tell("worker 1", "seed", False)
-    assert other.wait_until_told("seed") is False
-
-
-def test_meetings(pair):
-    chief, other = pair
-    order = []
-
-    def late():
-        time.sleep(0.5)
-        order.append("worker 1")
-        other.meet_at_chief("done")
-
-    together(lambda: (chief.meet_at_chief("done"), order.append("worker 0")), late)
-    assert order == ["worker 1", "worker 0"]
-    for run, (first, second) in enumerate([(True, False), (False, True), (False, False), (True, True)]):
-        key = f"run_{run}"
-        answers = together(lambda: chief.any_worker(key, first), lambda: other.any_worker(key, second))  # noqa: B023
-        assert answers == [first or second] * 2
-
-
-def test_a_worker_that_said_goodbye_has_no_say():
-    with two_servers() as (chief, other):
-        other.tell("worker 0", "before/worker 1", True)
-        other.goodbye()
-        for own in (True, False):
-            assert together(lambda: chief.any_worker(f"own is {own}", own)) == [own]  # noqa: B023
-        assert together(lambda: chief.any_worker("before", False)) == [True]  # it said so while it was there
-        assert together(lambda: chief.meet_at_chief("done")) == [None]
-
-
-def test_a_chief_that_said_goodbye_tells_nothing_any_more():
-    with two_servers() as (chief, other):
-        chief.tell("worker 1", "last words", 7)
-        chief.goodbye()
-        assert other.wait_until_told("last words") == 7
-        with pytest.raises(server.PeerLostError, match="worker 0 has ended its run and left, while worker 1 still"):
-            other.wait_until_told("never")
 
 
 def test_the_peers_are_waited_for_once(pair):
@@ -189,16 +103,14 @@ def test_the_peers_are_waited_for_once(pair):
 def test_a_loss_interrupts_and_is_named(pair, monkeypatch):
     chief, _ = pair
     left, interrupted = threading.Event(), []
-    monkeypatch.setattr(server, "_leave_at_last", left.set)
+    monkeypatch.setattr(server, "_exit_later", left.set)
     try:
-        with chief.interrupting(lambda: interrupted.append(True)):
-            chief._lost("worker 1", "its port refuses connections")
+        with chief.on_peer_lost(lambda: interrupted.append(True)):
+            chief._on_lost("worker 1", "its port refuses connections")
         assert interrupted == [True]
         assert left.wait(10)
-        for call in (chief.check, chief.wait_for_peers, lambda: chief.wait_until_told("never")):
-            with pytest.raises(
-                server.PeerLostError, match="worker 1 was lost: its port refuses.*worker 0 ends as well"
-            ):
+        for call in (chief.check, chief.wait_for_peers, lambda: chief.messages.receive("never")):
+            with pytest.raises(PeerLostError, match="worker 1 was lost: its port refuses.*worker 0 ends as well"):
                 call()
     finally:
         chief.loss = None
@@ -208,17 +120,17 @@ def test_a_loss_interrupts_and_is_named(pair, monkeypatch):
 def test_under_a_supervisor_there_is_no_advice(pair, monkeypatch, caplog, supervised):
     """The supervisor starts the job again, and has warned of open ports, once for all."""
     monkeypatch.setenv("MOXING_SUPERVISED", "1" if supervised else "")
-    monkeypatch.setattr(server, "_leave_at_last", lambda: None)
+    monkeypatch.setattr(server, "_exit_later", lambda: None)
     monkeypatch.setattr(server, "open_interfaces", lambda: ["192.0.2.1"])
     chief, _ = pair
     try:
-        chief._lost("worker 1", "it died")
+        chief._on_lost("worker 1", "it died")
         assert ("Start the job again" in chief.loss) is not supervised
     finally:
         chief.loss = None
     caplog.clear()
     with caplog.at_level("WARNING", "tensorflow"):
-        server._tell_about_open_port(chief.role)
+        server._warn_about_open_port(chief.role)
     assert ("`moxing run --workers N --isolate`" in caplog.text) is not supervised
 
 
@@ -264,13 +176,17 @@ except KeyError:
 
 @pytest.mark.parametrize(
     ("ps", "where", "caught"),
-    [(1, "model_fn", False), (0, "hook", False), (1, "hook", True), (0, "model_fn", True)],
-    ids=["model_fn in sync", "hook in collective", "caught, hook in sync", "caught, model_fn in collective"],
+    [
+        pytest.param(1, "model_fn", False, id="model_fn in sync"),
+        pytest.param(0, "hook", False, id="hook in collective", marks=pytest.mark.slow),
+        pytest.param(1, "hook", True, id="caught, hook in sync", marks=pytest.mark.slow),
+        pytest.param(0, "model_fn", True, id="caught, model_fn in collective"),
+    ],
 )
 def test_an_error_in_one_worker_ends_all(tmp_path, ps, where, caught):
     """Also where the script catches it and ends in good order: in the middle of a run that is no goodbye."""
     script = tmp_path / "train.py"
-    linear = str(Path(__file__).parent / "linear_job.py")
+    linear = str(SCRIPT)
     script.write_text(FAILS.format(script=linear, where=where, caught=caught))
     training = Training(epochs=-1, log_dir=str(tmp_path / "log"))
     with job(tmp_path, 2, ps, [], training, script) as running:

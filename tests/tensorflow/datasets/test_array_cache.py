@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers.warm import HERE, PIPE, Program, WarmProcess
 from moxing.tensorflow.datasets.array_cache import ArrayCache, resolve_cache_dir
 
 
@@ -198,10 +197,10 @@ def test_removed_at_the_end_of_the_process_or_left_by_one_that_was_killed(tmp_pa
     children = []
     for name in ("ends", "killed"):
         (tmp_path / name).mkdir()
-        arguments = [sys.executable, "-c", CHILD, str(tmp_path / name), *names]
-        children.append(subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        program = Program("code", CHILD, (str(tmp_path / name), *map(str, names)))
+        children.append(WarmProcess(program, HERE, PIPE, PIPE))
     for child in children:
-        assert child.stdout.readline() == b"filled\n"
+        assert child.stdout.readline() == "filled\n"
     assert os.listdir(tmp_path / "ends" / "removed") and os.listdir(tmp_path / "killed" / "removed")
     children[1].kill()
     for child in children:

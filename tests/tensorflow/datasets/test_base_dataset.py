@@ -20,7 +20,7 @@ def metadata(tmp_path_factory):
 
 
 class Numbers(BaseDataset):
-    """A data set without images, and not of numbered samples."""
+    """A dataset without images, and not of numbered samples."""
 
     class Source:
         def build(self, start=0):
@@ -42,7 +42,7 @@ def test_names_in_their_order_and_all_calls_speak_of_one_element():
 def test_wrong_names():
     with tf.Graph().as_default():
         dataset = Numbers()
-        with pytest.raises(ValueError, match="no feature 'two'; there are one, ten"):
+        with pytest.raises(ValueError, match="no feature 'two'; expected one of one, ten"):
             dataset.get(["one", "two"])
         with pytest.raises(ValueError, match=r"dataset.get\('one'\).*\['one'\]"):
             dataset.get("one")
@@ -57,7 +57,7 @@ def test_only_the_documented_features_are_there(metadata, options, tmp_path, mon
         for name in ("fetched", "moxing/position"):
             with pytest.raises(ValueError, match="no feature") as error:
                 dataset.get([name])
-            listed = str(error.value).split("there are ")[1].rstrip(".").split(", ")
+            listed = str(error.value).split("expected one of ")[1].rstrip(".").split(", ")
             assert sorted(listed) == ["image", "image_name", "label", "label_desc"]
 
 

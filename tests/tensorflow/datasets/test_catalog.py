@@ -1,4 +1,4 @@
-"""Well-known data sets by name, on small files in TF-Slim's layout."""
+"""Well-known datasets by name, on small files in TF-Slim's layout."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_a_position_has_its_number_whatever_was_asked_before(count, seed, positi
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=30), SEEDS, st.integers(0, 5), st.integers(1, 200))
 def test_with_runs_every_number_comes_once_and_neighbours_stay_near(runs, seed, epoch, mixed):
     count = sum(runs)
-    order = SampleOrder(count, seed=seed, runs=runs, mixed=mixed)
+    order = SampleOrder(count, seed=seed, runs=runs, shuffled_over=mixed)
     numbers = np.array(epoch_of(order, epoch))
     assert sorted(numbers.tolist()) == list(range(count))
     if mixed >= count:
@@ -51,7 +51,7 @@ def test_with_runs_every_number_comes_once_and_neighbours_stay_near(runs, seed, 
 @pytest.mark.parametrize("runs", [None, [10] * 20])
 def test_epochs_and_seeds_differ(runs):
     def order(seed):
-        return SampleOrder(200, seed=seed, runs=runs, mixed=50)
+        return SampleOrder(200, seed=seed, runs=runs, shuffled_over=50)
 
     orders = [epoch_of(order(seed), epoch) for seed in ((1, 1), (1, 2), (2, 1)) for epoch in (0, 1, 7)]
     assert len({tuple(numbers) for numbers in orders}) == len(orders)
@@ -59,7 +59,7 @@ def test_epochs_and_seeds_differ(runs):
 
 
 def test_mixing_is_thorough_inside_a_stretch():
-    order = SampleOrder(6400, seed=(1, 1), runs=[64] * 100, mixed=640)
+    order = SampleOrder(6400, seed=(1, 1), runs=[64] * 100, shuffled_over=640)
     numbers = np.array(epoch_of(order, 0)[:640])
     assert len(set(numbers // 64)) == 10
     assert np.mean(np.abs(np.diff(numbers)) == 1) < 0.05
@@ -108,5 +108,5 @@ def test_more_workers_than_samples():
 
 def test_shares_keep_runs_together():
     """Mixed over stretches of the disk, a worker still reads from few runs at a time."""
-    order = SampleOrder(6400, seed=(1, 1), runs=[64] * 100, mixed=640).shard(2, 1)
+    order = SampleOrder(6400, seed=(1, 1), runs=[64] * 100, shuffled_over=640).shard(2, 1)
     assert len(set(order.numbers(np.arange(320)) // 64)) == 10

@@ -12,12 +12,20 @@ from hypothesis import strategies as st
 from image_folders import elements, session
 
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.datasets.journal import BadSample, Journal, TooManyBadSamplesError
+from moxing.tensorflow.datasets.bad_samples import BadSample, BadSampleLog, TooManyBadSamplesError
 from moxing.tensorflow.datasets.sample_order import SampleOrder
-from moxing.tensorflow.datasets.sample_source import NUMBER, POSITION, SEED, SampleSource, source_of
+from moxing.tensorflow.datasets.sample_source import (
+    NUMBER,
+    POSITION,
+    SEED,
+    Samples,
+    SampleSource,
+    keep_errors,
+    source_of,
+)
 
 
-class Numbers:
+class Numbers(Samples):
     """The numbers from 0; those in `bad` fail in the first stage, a chunk with one in `raising` fails in `fetch`."""
 
     def __init__(self, bad=(), raising=()):
@@ -43,7 +51,7 @@ class Numbers:
 def make(count, epochs=1, bad=(), raising=(), seed=(1, 1), parallel=3, **options):
     samples = Numbers(bad, raising)
     order = SampleOrder(count, epochs, seed)
-    source = SampleSource(samples, order, (5, 1), Journal(None), [(samples.check, parallel)], **options)
+    source = SampleSource(samples, order, (5, 1), BadSampleLog(None), [(samples.check, parallel)], **options)
     if "finish" in options:
         source.samples_per_element = 4
     return source
@@ -107,7 +115,7 @@ def test_building_from_a_place_is_the_same_as_skipping_to_it(start):
 def test_bad_samples_are_left_out_and_named(bad):
     source = make(100, 2, bad, seed=None)
     assert values(source) == expected(source)
-    assert [sample.file for sample in source.journal.bad] == [str(number) for number in bad]
+    assert [sample.file for sample in source.bad_samples.samples] == [str(number) for number in bad]
 
 
 @pytest.mark.parametrize("bad", [[], [0, 1, 99], range(0, 100, 3)], ids=str)
@@ -148,7 +156,7 @@ def test_endless_data_goes_on_and_a_gap_counts_in_every_epoch():
     assert values(source, most=40) == one_epoch * 5
     assert source.position_after(0, 40) == 50
     assert values(make(10, None, bad=[2, 7], seed=None), 50 + 10 * 10**12, most=3) == [0, 10, 30]
-    assert len(source.journal.bad) == 2
+    assert len(source.bad_samples.samples) == 2
 
 
 @pytest.mark.timeout(120)
@@ -159,17 +167,17 @@ def test_bad_samples_only_are_an_error_not_a_wait_for_ever(epochs, first_bad):
     source = make(1000, epochs, bad=range(first_bad, 1000), seed=None)
     with pytest.raises(tf.errors.UnknownError, match="bad on purpose"):
         values(source)
-    assert isinstance(source.journal.failure, TooManyBadSamplesError)
-    assert len(source.journal.bad) == 6
+    assert isinstance(source.bad_samples.failure, TooManyBadSamplesError)
+    assert len(source.bad_samples.samples) == 6
 
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize(("count", "epochs"), [(1, None), (3, None), (3, 1), (100, 10**9)])
 def test_bad_samples_only_are_an_error_even_if_all_may_be_bad(count, epochs):
     source = make(count, epochs, bad=range(count), seed=None)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"(?s)Not one of {count} samples.*0: bad on purpose"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"(?s)None of the {count} samples.*0: bad on purpose"):
         values(source, most=1)
-    assert isinstance(source.journal.failure, ValueError)
+    assert isinstance(source.bad_samples.failure, ValueError)
 
 
 @pytest.mark.timeout(120)
@@ -179,17 +187,17 @@ def test_a_fetch_that_raises_ends_with_its_error(count, epochs, raising):
     source = make(count, epochs, raising=[raising % count], seed=None)
     with pytest.raises(tf.errors.UnknownError, match="the disk is on fire"):
         values(source)
-    assert str(source.journal.failure) == "the disk is on fire"
-    assert source.journal.bad == ()
+    assert str(source.bad_samples.failure) == "the disk is on fire"
+    assert source.bad_samples.samples == ()
 
 
-def test_a_journal_that_cannot_write_ends_the_data(tmp_path):
+def test_a_log_that_cannot_be_written_ends_the_data(tmp_path):
     (tmp_path / "file").touch()
     source = make(10, None, bad=[3], seed=None)
-    source.journal = Journal(str(tmp_path / "file"))
+    source.bad_samples = BadSampleLog(str(tmp_path / "file"))
     with pytest.raises(tf.errors.UnknownError):
         values(source, most=100)
-    assert isinstance(source.journal.failure, OSError)
+    assert isinstance(source.bad_samples.failure, OSError)
 
 
 @pytest.mark.timeout(120)
@@ -208,7 +216,7 @@ def test_two_iterators_over_one_data_set_do_not_confuse_it():
         begun_again = elements(opened, fetches[1], 990)
     assert begun == [0, 10, 20, 30, 40]
     assert went_on == begun_again
-    assert [sample.file for sample in source.journal.bad] == ["5"]
+    assert [sample.file for sample in source.bad_samples.samples] == ["5"]
 
 
 def test_the_order_is_kept_under_options_of_the_user():
@@ -229,7 +237,7 @@ def test_the_order_is_kept_under_options_of_the_user():
         dataset = source.build().with_options(options)
         got = elements(opened, tf.data.make_one_shot_iterator(dataset).get_next()["value"])
     assert got == expected(source)
-    assert source.journal.bad == ()
+    assert source.bad_samples.samples == ()
 
 
 @pytest.mark.parametrize("bad", [[], [0, 39]])
@@ -293,3 +301,15 @@ def test_bad_samples_that_meet_at_the_end_of_an_epoch_are_no_failure():
     """Two samples, one bad: good, bad | bad, good has as many bad ones in a row as there are samples."""
     source = make(2, 50, bad=[1], seed=(1, 1))
     assert len(values(source)) == 50
+
+
+def test_keep_errors_keeps_the_first_error():
+    log = BadSampleLog(None)
+
+    def fail(text):
+        raise OSError(text)
+
+    for text in ("first", "second"):
+        with pytest.raises(OSError, match=text):
+            keep_errors(log, fail)(text)
+    assert str(log.failure) == "first"

@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 from PIL import Image
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.datasets.journal import BadSample, TooManyBadSamplesError
+from moxing.tensorflow.datasets.bad_samples import BadSample, TooManyBadSamplesError
 
 
 def photo(width=48, height=36) -> Image.Image:
@@ -174,7 +174,7 @@ def test_evaluation_reports_what_it_left_out(tmp_path, caplog):
             result = run(base, mode, epochs=1, checkpoint_path=str(tmp_path / "log"), **more)
         assert result.samples == 2 * len(good_files())
         assert len(result.bad_samples) == len(bad_files())
-        assert "6 bad samples were left out" in caplog.text
+        assert "Skipped 6 bad samples" in caplog.text
         for name in bad_files():
             assert name in caplog.text
 

@@ -243,7 +243,7 @@ def test_one_process_with_easgd_trains_plainly(tmp_path, towers, update, caplog)
 
     caplog.set_level("WARNING", logger="tensorflow")
     train(2)
-    assert "has no other to exchange with" in caplog.text
+    assert "without workers to exchange with" in caplog.text
     expected = momentum_over(grouped(cut(np.tile(POINTS, (2, 1)), 4), 1))
     np.testing.assert_allclose(trained(tmp_path), expected, rtol=1e-6)
     assert dict(tf.train.list_variables(str(tmp_path))) == {"w": [3], "global_step": []}

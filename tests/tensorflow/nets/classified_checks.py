@@ -42,7 +42,7 @@ def check_options(build) -> None:
         assert min(logits.shape.as_list()[1:3]) > 1
     with tf.Graph().as_default(), pytest.raises(ValueError, match=r"dropout_keep_prob=-1: expected"):
         build(dropout_keep_prob=-1)
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"global_pool=False leaves logits of"):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"global_pool=False gives a map of"):
         build((1, 288, 320, 3), global_pool=False)
 
 

@@ -11,7 +11,17 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.parts.layers import Layers
+
+
+def slow_if(values, is_slow) -> list:
+    """The values of a parametrised test, of which some are slow tests."""
+    return [
+        pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.slow)
+        if is_slow(value)
+        else value
+        for value in values
+    ]
 
 
 def built(

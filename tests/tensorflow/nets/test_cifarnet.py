@@ -8,7 +8,7 @@ import tensorflow.compat.v1 as tf
 from network_checks import built, channels_first, check_it_learns, check_too_small, dependent_on_classes, shapes
 
 from moxing.tensorflow.nets.cifarnet import NETWORKS, locally_normalised
-from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.parts.layers import Layers
 
 NETWORK = NETWORKS["cifarnet"]
 

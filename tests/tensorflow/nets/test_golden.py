@@ -4,14 +4,20 @@ import golden_values
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from network_checks import shapes
+from network_checks import shapes, slow_if
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.nets.catalogue import NetworkKeys, network
-from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.network_registry import NetworkKeys, network
+
+#: Large; a smaller network of the same family, or one of the same layers, is checked by every run.
+LARGE = {
+    *("nasnet_large", "nasnet_mobile", "overfeat", "pnasnet_large", "resnet_v1_101", "resnet_v1_152"),
+    *("resnet_v1_200", "resnet_v2_101", "resnet_v2_152", "resnet_v2_200", "vgg_16"),
+}
 
 
-@pytest.mark.parametrize("name", golden_values.NAMES)
+@pytest.mark.parametrize("name", slow_if(golden_values.NAMES, LARGE.__contains__))
 def test_is_the_published_network(name):
     reference = golden_values.golden(name)
     with tf.Graph().as_default(), tf.Session() as session:
@@ -46,17 +52,23 @@ def logits_of(name, data_format, size):
         return session.run(logits, {images: golden_values.image_of(size, found.channels, batch=2)})
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [
-        *(("alexnet_v2", 224), ("cifarnet", 32), ("inception_resnet_v2", 75), ("inception_v1", 64)),
-        *(("inception_v2", 64), ("inception_v3", 75), ("inception_v4", 75), ("lenet", 28), ("mobilenet_v1_025", 64)),
-        *(("mobilenet_v2_035", 64), ("nasnet_cifar", 32), ("overfeat", 231), ("pnasnet_mobile", 64), ("pvanet", 192)),
-        *(("resnet_v1_18", 64), ("resnet_v1_20", 32), ("resnet_v1_50", 64), ("resnet_v1_50_mox", 64)),
-        *(("resnet_v1_50_oct", 64), ("resnet_v2_50", 64), ("resnext_b_50", 64), ("resnext_c_50", 64)),
-        *(("vgg_a_bn", 224), ("xception_41", 64)),
-    ],
-)
+#: Those that take longest, of the list below.
+LONG_IN_NCHW = {
+    *("inception_resnet_v2", "inception_v2", "inception_v3", "inception_v4", "nasnet_cifar", "overfeat"),
+    *("pnasnet_mobile", "pvanet", "resnet_v1_50", "resnet_v1_50_mox", "resnet_v1_50_oct", "resnext_b_50"),
+    *("resnext_c_50", "vgg_a_bn", "xception_41"),
+}
+IN_BOTH_FORMATS = [
+    *(("alexnet_v2", 224), ("cifarnet", 32), ("inception_resnet_v2", 75), ("inception_v1", 64)),
+    *(("inception_v2", 64), ("inception_v3", 75), ("inception_v4", 75), ("lenet", 28), ("mobilenet_v1_025", 64)),
+    *(("mobilenet_v2_035", 64), ("nasnet_cifar", 32), ("overfeat", 231), ("pnasnet_mobile", 64), ("pvanet", 192)),
+    *(("resnet_v1_18", 64), ("resnet_v1_20", 32), ("resnet_v1_50", 64), ("resnet_v1_50_mox", 64)),
+    *(("resnet_v1_50_oct", 64), ("resnet_v2_50", 64), ("resnext_b_50", 64), ("resnext_c_50", 64)),
+    *(("vgg_a_bn", 224), ("xception_41", 64)),
+]
+
+
+@pytest.mark.parametrize(("name", "size"), slow_if(IN_BOTH_FORMATS, lambda pair: pair[0] in LONG_IN_NCHW))
 def test_nchw_computes_the_same_as_nhwc(name, size):
     expected = logits_of(name, "NHWC", size)
     np.testing.assert_allclose(logits_of(name, "NCHW", size), expected, rtol=1e-3, atol=1e-4 * np.abs(expected).max())

@@ -17,6 +17,7 @@ NETWORK = NETWORKS["inception_resnet_v2"]
 build = partial(built_with_shapes, NETWORK.architecture)
 
 
+@pytest.mark.slow
 def test_nchw_has_the_variables_of_unknown_sizes_in_nhwc_and_the_pattern_finds_the_logits():
     with tf.Graph().as_default():
         net, logits, first = build([None, None, None, 3], training=True)

@@ -35,6 +35,7 @@ def test_auxiliary_logits_are_those_of_tf_slim():
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-4 * np.abs(value).max(), err_msg=name)
 
 
+@pytest.mark.slow
 def test_nchw_has_the_variables_and_shapes_of_nhwc_and_the_pattern_finds_the_logits():
     with tf.Graph().as_default():
         net, logits, first = build([2, 139, 107, 3], training=True)

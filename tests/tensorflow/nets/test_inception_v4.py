@@ -37,6 +37,7 @@ def test_logits_and_auxiliary_logits():
     np.testing.assert_allclose(found[1], [AUXILIARY_LOGITS], rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_nchw_has_the_variables_of_unknown_sizes_in_nhwc_and_the_pattern_finds_the_logits():
     with tf.Graph().as_default():
         net, logits, first = build([None, None, None, 3], training=True)

@@ -19,8 +19,8 @@ from network_checks import (
     strided_and_dense,
 )
 
-from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.mobilenet_v1 import NETWORKS, mobilenet_v1
+from moxing.tensorflow.nets.parts.layers import Layers
 
 
 def build(name, shape, num_classes=10, **options):

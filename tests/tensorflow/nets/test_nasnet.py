@@ -13,9 +13,9 @@ import tensorflow.compat.v1 as tf
 from network_checks import differing_shapes, shapes
 
 from moxing.tensorflow.nets import nasnet
-from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.nasnet import NETWORKS
-from moxing.tensorflow.nets.nasnet_cells import AS_IT_IS, CURRENT, PREVIOUS, SEPARABLE_3X3, Cell
+from moxing.tensorflow.nets.nasnet_cells import CURRENT, IDENTITY, PREVIOUS, SEPARABLE_3X3, Cell
+from moxing.tensorflow.nets.parts.layers import Layers
 
 THIN = {"num_cells": 3, "num_conv_filters": 4, "stem_multiplier": 0.25}
 
@@ -36,7 +36,7 @@ def thin(*args, **options):
 @pytest.fixture
 def small_cells(monkeypatch):
     """Cells with one combination and, as in the real ones, state 1 in the output of the normal cell only."""
-    combinations = (((CURRENT, SEPARABLE_3X3), (PREVIOUS, AS_IT_IS)),)
+    combinations = (((CURRENT, SEPARABLE_3X3), (PREVIOUS, IDENTITY)),)
     monkeypatch.setattr(nasnet, "NORMAL", Cell(combinations, outputs=(PREVIOUS, 2)))
     monkeypatch.setattr(nasnet, "REDUCTION", Cell(combinations, outputs=(2,)))
 

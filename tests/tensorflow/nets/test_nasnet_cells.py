@@ -8,12 +8,10 @@ import tensorflow.compat.v1 as tf
 from network_checks import shapes
 
 from moxing.tensorflow.nets import nasnet, nasnet_cells, pnasnet
-from moxing.tensorflow.nets.batch_norm import BatchNorm
-from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.nasnet_cells import (
-    AS_IT_IS,
     AVG_POOL_3X3,
     CURRENT,
+    IDENTITY,
     MAX_POOL_3X3,
     PREVIOUS,
     SEPARABLE_3X3,
@@ -21,10 +19,12 @@ from moxing.tensorflow.nets.nasnet_cells import (
     CellStack,
     DropPath,
 )
+from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
+from moxing.tensorflow.nets.parts.layers import Layers
 
 NO_DROPS = DropPath(1.0, None, num_cells=1)
 #: A cell with little in it, for what happens around its operations.
-PLAIN = Cell((((CURRENT, AS_IT_IS), (PREVIOUS, AS_IT_IS)),), outputs=(2,))
+PLAIN = Cell((((CURRENT, IDENTITY), (PREVIOUS, IDENTITY)),), outputs=(2,))
 
 
 def layers(training: bool = False, data_format: str = "NHWC") -> Layers:
@@ -67,7 +67,7 @@ def test_first_cell_sees_its_input_twice():
     image = np.full((1, 2, 2, 3), 2.0, "float32")
     with tf.Graph().as_default():
         stack = CellStack(layers(), tf.constant(image), NO_DROPS)
-        cell = Cell((((CURRENT, AS_IT_IS), (PREVIOUS, MAX_POOL_3X3)),), outputs=(CURRENT, PREVIOUS, 2))
+        cell = Cell((((CURRENT, IDENTITY), (PREVIOUS, MAX_POOL_3X3)),), outputs=(CURRENT, PREVIOUS, 2))
         assert stack.below_top is None
         got = values(stack.add(cell, 2, scope="cell"))
         # 3 channels are brought to 2 in the branch, and once more for the output.
@@ -85,7 +85,7 @@ def test_activation_before_a_convolution_but_not_before_pooling():
         x = tf.fill([1, 2, 2, 1], -1.0)
         net = layers()
         results = []
-        for name, operation in (("a", SEPARABLE_3X3), ("b", AS_IT_IS), ("c", AVG_POOL_3X3), ("d", MAX_POOL_3X3)):
+        for name, operation in (("a", SEPARABLE_3X3), ("b", IDENTITY), ("c", AVG_POOL_3X3), ("d", MAX_POOL_3X3)):
             with net.scope(name):
                 results.append(operation(net, x, 2, 1)[0, 0, 0, 0])
         np.testing.assert_allclose(values(results), [0, 0, -1, -1])
@@ -119,7 +119,7 @@ def test_only_the_states_from_outside_are_strided():
     with tf.Graph().as_default():
         stack = CellStack(layers(), tf.zeros([1, 9, 9, 4]), NO_DROPS)
         cell = Cell(
-            (((CURRENT, SEPARABLE_3X3), (PREVIOUS, AS_IT_IS)), ((2, SEPARABLE_3X3), (2, AVG_POOL_3X3))), outputs=(2, 3)
+            (((CURRENT, SEPARABLE_3X3), (PREVIOUS, IDENTITY)), ((2, SEPARABLE_3X3), (2, AVG_POOL_3X3))), outputs=(2, 3)
         )
         assert stack.add(cell, 4, scope="cell", stride=2).shape == [1, 5, 5, 8]
 

@@ -7,10 +7,12 @@ import re
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from network_checks import slow_if
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.nets.catalogue import NetworkKeys, network
+from moxing.tensorflow import network_registry
 from moxing.tensorflow.nets.nets_factory import get_model_fn, options_of
+from moxing.tensorflow.network_registry import Network, NetworkKeys, network, register_network
 
 #: With a batch normalisation, fast to build.
 NAME = "resnet_v1_20"
@@ -315,7 +317,7 @@ def test_networks_that_need_a_size():
     assert {"lenet", "cifarnet", "alexnet_v2", "overfeat", "vgg_16", "inception_v3", "pvanet"} <= set(SMALLEST)
 
 
-@pytest.mark.parametrize("key", SMALLEST)
+@pytest.mark.parametrize("key", slow_if(SMALLEST, {"nasnet_large", "nasnet_mobile", "pnasnet_large"}.__contains__))
 def test_the_smallest_image(key):
     least = SMALLEST[key]
     for height, width, argument in ((least - 1, least, "height"), (least, least - 1, "width")):
@@ -331,82 +333,52 @@ def test_the_smallest_image(key):
     assert logits.shape == [1, 10]
 
 
-# --- NCHW -------------------------------------------------------------------------------------------------------------
-
-
-def transposed(images, run_mode):
-    return tf.transpose(images, [0, 3, 1, 2])
-
-
-def test_nchw_is_nhwc_where_there_is_no_gpu(graph):
-    x = tf.constant(np.random.default_rng(0).normal(size=(2, 16, 20, 3)).astype("float32"))
-    with shared():
-        outputs = [
-            get_model_fn(NAME, "EVAL", 5, data_format=data_format, preprocess_fn=preprocess_fn)(x)
-            for data_format, preprocess_fn in (
-                ("NHWC", None),
-                ("NCHW", None),
-                ("NCHW", transposed),
-                ("NHWC", lambda images, run_mode: images),
-            )
-        ]
-        outputs.append(get_model_fn(NAME, "EVAL", 5, data_format="NCHW")(x))
-    assert convolution_formats(graph) == {"NHWC"}
-    values = run(*(logits for logits, _ in outputs))
-    for value in values[1:]:
-        np.testing.assert_allclose(value, values[0], rtol=1e-4, atol=1e-6)
-    assert np.abs(values[0]).max() > 0
-
-
-def test_a_function_that_forgot_to_transpose():
-    with pytest.raises(ValueError, match=r"resnet_v1_20: with data_format='NCHW' a preprocess_fn returns.*End it with"):
-        get_model_fn(NAME, "EVAL", 5, data_format="NCHW", preprocess_fn=lambda images, mode: images)(
-            tf.zeros([2, 16, 20, 3])
-        )
-    with pytest.raises(
-        ValueError, match="resnet_v1_20: with data_format='NHWC' a preprocess_fn.*Do not transpose them"
-    ):
-        get_model_fn(NAME, "EVAL", 5, preprocess_fn=transposed)(tf.zeros([2, 16, 20, 3]))
+# --- networks of scripts ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def pretended_gpu(monkeypatch):
-    devices = {"GPU": ["a GPU"]}
-    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: devices.get(kind, []))
+def register(monkeypatch):
+    monkeypatch.setattr(network_registry, "_registered", {})
+
+    def with_scope(architecture, scope="tiny"):
+        network = Network(architecture, scope=scope, image_size=4, logits_pattern="logits")
+        register_network("tiny", network)
+        return get_model_fn("tiny", "TRAIN", 3)
+
+    return with_scope
 
 
-@pytest.mark.parametrize("preprocess_fn", [None, transposed])
-def test_nchw_on_a_gpu(graph, pretended_gpu, preprocess_fn):
-    model = get_model_fn(NAME, "TRAIN", 5, data_format="NCHW", preprocess_fn=preprocess_fn)
-    logits, end_points = model(tf.zeros([2, 16, 20, 3]))
-    assert logits.shape == [2, 5]
-    assert convolution_formats(graph) == {"NCHW"}
-    assert end_points["resnet_v1_20/conv1"].shape == [2, 16, 16, 20]
-    shapes = {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
-    with tf.Graph().as_default():
-        get_model_fn(NAME, "TRAIN", 5)(tf.zeros([2, 16, 20, 3]))
-        assert shapes == {variable.op.name: variable.shape.as_list() for variable in tf.global_variables()}
+@pytest.mark.parametrize("returned", [None, "logits", (tf.constant, {})])
+def test_an_architecture_returns_a_tensor(register, returned):
+    def tiny(net, images, num_classes):
+        return returned
+
+    message = f"The network 'tiny': tiny() returned {returned!r:.200}; expected a tensor: the logits, or the features"
+    with pytest.raises(TypeError, match=re.escape(message)):
+        register(tiny)(tf.zeros([1, 4, 4, 3]))
 
 
-def test_nhwc_stays_nhwc_on_a_gpu(graph, pretended_gpu):
-    get_model_fn(NAME, "TRAIN", 5)(tf.zeros([2, 16, 20, 3]))
-    assert convolution_formats(graph) == {"NHWC"}
+def dense(net, images, num_classes):
+    with net.scope("tiny_net"):
+        return net.dense(net.flatten(images), num_classes, scope="logits")
 
 
-@pytest.mark.parametrize("preprocess_fn", [None, transposed])
-def test_an_exported_model_is_for_a_cpu(graph, pretended_gpu, preprocess_fn):
-    model = get_model_fn(NAME, "EXPORT", 5, data_format="NCHW", preprocess_fn=preprocess_fn)
-    logits, _ = model(tf.placeholder(tf.float32, [None, 16, 20, 3]))
-    assert convolution_formats(graph) == {"NHWC"} and logits.shape.as_list() == [None, 5]
+def test_the_scope_of_a_network_is_that_of_its_variables(register):
+    message = (
+        "The network 'tiny' has Network(scope='tiny') and created the variable 'tiny_net/logits/weights', which is not"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        register(dense)(tf.zeros([1, 4, 4, 3]))
 
 
-def test_towers_on_the_cpu_beside_a_gpu(graph, pretended_gpu):
-    mox.set_flag("clone_on_cpu", True)
-    get_model_fn(NAME, "TRAIN", 5, data_format="NCHW")(tf.zeros([2, 16, 20, 3]))
-    assert convolution_formats(graph) == {"NHWC"}
+@pytest.mark.parametrize("scope", ["", "tiny_net"])
+def test_a_network_in_the_scope_of_a_user(register, scope):
+    with tf.variable_scope("outer"):
+        register(dense, scope)(tf.zeros([1, 4, 4, 3]))
+    assert [variable.op.name for variable in tf.global_variables()] == [
+        "outer/tiny_net/logits/weights",
+        "outer/tiny_net/logits/biases",
+    ]
 
 
-@pytest.mark.parametrize("size", [(3, 8), (8, 3)])
-def test_too_small_is_found_in_nchw_too(pretended_gpu, size):
-    with pytest.raises(ValueError, match=r"lenet was given images of (height|width) 3: its layers need at least 4 x 4"):
-        get_model_fn("lenet", "TRAIN", 5, data_format="NCHW")(tf.zeros([2, *size, 1]))
+# --- NCHW -------------------------------------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ import tensorflow.compat.v1 as tf
 from network_checks import differing_shapes, shapes
 
 from moxing.tensorflow.nets import pnasnet
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.nasnet_cells import AS_IT_IS, CURRENT, PREVIOUS, SEPARABLE_3X3, Cell
+from moxing.tensorflow.nets.nasnet_cells import CURRENT, IDENTITY, PREVIOUS, SEPARABLE_3X3, Cell
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.pnasnet import NETWORKS
 
 THIN = {"num_cells": 3, "num_conv_filters": 6, "stem_multiplier": 0.25}
@@ -36,7 +36,7 @@ def thin(*args, **options):
 @pytest.fixture
 def small_cells(monkeypatch):
     """Cells with one combination."""
-    monkeypatch.setattr(pnasnet, "CELL", Cell((((CURRENT, SEPARABLE_3X3), (PREVIOUS, AS_IT_IS)),), outputs=(2,)))
+    monkeypatch.setattr(pnasnet, "CELL", Cell((((CURRENT, SEPARABLE_3X3), (PREVIOUS, IDENTITY)),), outputs=(2,)))
 
 
 def test_cells_are_strided_where_the_image_is_halved():

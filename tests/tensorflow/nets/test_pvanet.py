@@ -18,7 +18,7 @@ from network_checks import built as in_default_graph
 from network_checks import check_too_small, differing_shapes, shapes
 
 from moxing.tensorflow.nets import pvanet
-from moxing.tensorflow.nets.layers import Layers, Style
+from moxing.tensorflow.nets.parts.layers import Layers, Style
 from moxing.tensorflow.nets.pvanet import (
     BATCH_NORM,
     NETWORKS,
@@ -304,7 +304,7 @@ def test_dense_prediction():
     ("options", "message"),
     [
         ({"dropout_keep_prob": 0}, r"dropout_keep_prob=0: expected"),
-        ({"global_pool": False}, r"global_pool=False leaves logits of 2 x 2 places"),
+        ({"global_pool": False}, r"global_pool=False gives a map of 2 x 2 logits"),
     ],
 )
 def test_bad_options(options, message, monkeypatch):

@@ -17,7 +17,7 @@ from network_checks import (
     strided_and_dense,
 )
 
-from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.resnet_v1 import NETWORKS, Unit, blocks_of, resnet_v1
 
 short = partial(resnet_v1, name="short", units=(2, 1, 1, 1))

@@ -9,7 +9,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from network_checks import built, check_every_variable_learns, differing_shapes, shapes, shapes_of
 
-from moxing.tensorflow.nets.layers import Layers, Style
+from moxing.tensorflow.nets.parts.layers import Layers, Style
 from moxing.tensorflow.nets.resnet_v1_octave import NETWORKS, Octave, octave_conv
 
 NAME = "resnet_v1_50_oct"
@@ -47,7 +47,7 @@ def test_octave_convolution(height, width, stride, known):
     with tf.Graph().as_default():
         inputs = [tf.placeholder(tf.float32, x.shape if known else (None, None, None, x.shape[3])) for x in (high, low)]
         net = Layers(training=False, style=Style(initializer=tf.random_normal_initializer()))
-        x = octave_conv(net, Octave(*inputs), 8, 1, stride, alpha=0.5, scope="conv", activation=None)
+        x = octave_conv(net.styled(activation=None), Octave(*inputs), (4, 4), 1, stride, scope="conv")
         weights = [v for v in tf.trainable_variables() if v.op.name.endswith("weights")]
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
@@ -66,8 +66,8 @@ def test_octave_convolution(height, width, stride, known):
 def test_from_one_map_and_to_one_map():
     with tf.Graph().as_default():
         net = Layers(training=False)
-        both = octave_conv(net, Octave(tf.zeros([1, 8, 8, 4]), None), 8, 3, alpha=0.25, scope="first")
-        one = octave_conv(net, both, 8, 3, 2, alpha=0.0, scope="last")
+        both = octave_conv(net, Octave(tf.zeros([1, 8, 8, 4]), None), (6, 2), 3, scope="first")
+        one = octave_conv(net, both, (8, 0), 3, 2, scope="last")
         assert (both.high.shape.as_list(), both.low.shape.as_list()) == ([1, 8, 8, 6], [1, 4, 4, 2])
         assert one.high.shape.as_list() == [1, 4, 4, 8]
         assert one.low is None
@@ -81,7 +81,9 @@ def test_from_one_map_and_to_one_map():
 
 
 # The paper states 25.6 million for every alpha: those of ResNet-50, 25,557,032 with 1,000 classes by torchvision.
-@pytest.mark.parametrize("alpha", [0.25, 0.5, 0.0])
+@pytest.mark.parametrize(
+    "alpha", [0.25, pytest.param(0.5, marks=pytest.mark.slow), pytest.param(0.0, marks=pytest.mark.slow)]
+)
 def test_parameters(alpha):
     with tf.Graph().as_default():
         net, _ = build((1, 224, 224, 3), 1000, alpha=alpha)
@@ -104,6 +106,7 @@ def test_wrong_alpha(alpha):
         build((1, 32, 32, 3), alpha=alpha)
 
 
+@pytest.mark.slow
 def test_odd_and_unknown_sizes():
     assert NETWORKS[NAME].smallest == 1
     with tf.Graph().as_default():

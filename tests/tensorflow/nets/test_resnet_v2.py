@@ -16,7 +16,7 @@ from network_checks import (
     strided_and_dense,
 )
 
-from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.resnet_v2 import NETWORKS, resnet_v2
 
 short = partial(resnet_v2, name="short", units=(2, 1, 1, 1))

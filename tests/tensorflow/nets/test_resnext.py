@@ -17,8 +17,8 @@ from network_checks import (
     strided_and_dense,
 )
 
-from moxing.tensorflow.nets.batch_norm import BatchNorm
-from moxing.tensorflow.nets.layers import Layers, Style
+from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
+from moxing.tensorflow.nets.parts.layers import Layers, Style
 from moxing.tensorflow.nets.resnet_v1 import Unit
 from moxing.tensorflow.nets.resnext import NETWORKS, form_b, form_c, resnext
 

@@ -10,7 +10,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from network_checks import built, channels_first, check_too_small, dependent_on_classes, shapes
 
-from moxing.tensorflow.nets.layers import Layers, Style
+from moxing.tensorflow.nets.parts.layers import Layers, Style
 from moxing.tensorflow.nets.vgg import NETWORKS, classified
 
 
@@ -108,7 +108,7 @@ def test_dense_prediction():
         ({"dropout_keep_prob": 0}, r"dropout_keep_prob=0: expected a number above 0 and at most 1"),
         ({"dropout_keep_prob": 1.5}, r"dropout_keep_prob=1.5: expected"),
         ({"fc_conv_padding": "FIXED"}, r"fc_conv_padding='FIXED': expected 'VALID' or 'SAME'"),
-        ({"global_pool": False}, r"global_pool=False leaves logits of 2 x \? places.*spatial_squeeze=False"),
+        ({"global_pool": False}, r"global_pool=False gives a map of 2 x \? logits.*spatial_squeeze=False"),
     ],
 )
 def test_bad_options(options, message):

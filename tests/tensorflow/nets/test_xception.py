@@ -11,7 +11,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 from network_checks import built_with_shapes, channels_first, differing_shapes, shapes_of
 
-from moxing.tensorflow.nets.layers import HE_INITIALIZER, Layers
+from moxing.tensorflow.nets.parts.layers import HE_INITIALIZER, Layers
 from moxing.tensorflow.nets.xception import NETWORKS, Block, xception
 
 #: An Xception of the same form, small enough to run.
@@ -161,6 +161,7 @@ def test_any_size_gives_one_row_of_logits(side, training):
         assert np.isfinite(session.run(logits, {images: np.ones(shape, "float32")})).all()
 
 
+@pytest.mark.slow
 def test_nchw_has_the_same_variables():
     net = channels_first(partial(build, "xception_41"), (2, 64, 96, 3))
     assert net.end_points["xception_41/exit_flow/block2"].shape == [2, 2048, 2, 3]

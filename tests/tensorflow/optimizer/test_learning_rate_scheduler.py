@@ -69,39 +69,6 @@ def test_follows_the_training(use_resource):
     assert seen == [0.5, 1.0, 1.25, 1.5]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "message"),
-    [
-        ("", r"wrong piece ''.*EPOCH:RATE"),
-        ("fast", "wrong piece 'fast'"),
-        ("0.1->0.2", "wrong piece '0.1->0.2'"),
-        ("1:0.1,0.01", "wrong piece '0.01'"),
-        ("1:0.1,", "wrong piece ''"),
-        ("1:0.1,x:0.2", "wrong piece 'x:0.2'"),
-        ("1:0.1:0.2", "wrong piece '1:0.1:0.2'"),
-        ("1:0.1->0.2->0.3", "wrong piece '1:0.1->0.2->0.3'"),
-        ("1:0.1,1:0.2", "wrong piece '1:0.2': epochs must rise, and this stage would begin at epoch 1"),
-        ("0:0.1", "wrong piece '0:0.1': epochs must rise"),
-        ("1:-0.1", "wrong piece '1:-0.1': numbers must be finite and not negative"),
-        ("1:nan", "wrong piece '1:nan'"),
-        ("inf:0.1", "wrong piece 'inf:0.1'"),
-        ("1:0.1=>0", "wrong piece '1:0.1=>0': an exponential stage needs rates above 0"),
-    ],
-)
-def test_malformed_strategies(strategy, message):
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
-        piecewise_lr(strategy, 100, 10)
-
-
-@pytest.mark.parametrize("value", [0, -1, None, "100", float("nan")])
-def test_bad_counts(value):
-    with tf.Graph().as_default():
-        with pytest.raises(ValueError, match="num_samples=.*expected a positive number"):
-            piecewise_lr("1:0.1", value, 10)
-        with pytest.raises(ValueError, match="global_batch_size="):
-            piecewise_lr("1:0.1", 100, value)
-
-
 # --- schedules over all steps -----------------------------------------------------------------------------------------
 
 STEPS = np.array([0, 1, 9, 10, 11, 19, 20, 21, 50, 79, 80, 81, 99, 100, 101, 10**9])

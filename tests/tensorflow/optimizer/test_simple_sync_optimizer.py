@@ -9,10 +9,10 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import moxing.tensorflow as mox
-from moxing.cli.cluster_launcher import free_ports
+from moxing.cli.cluster.launcher import free_ports
 from moxing.tensorflow.optimizer.simple_sync_optimizer import SimpleSyncOptimizer
-from moxing.tensorflow.optimizer.wrapper import flush_op
-from moxing.tensorflow.optimizer.wrappers import get_optimizer_wrapper_fn
+from moxing.tensorflow.optimizer.wrappers.factory import get_optimizer_wrapper_fn
+from moxing.tensorflow.optimizer.wrappers.wrapper import flush_op
 
 WORKERS, STEPS, RATE = 2, 8, 0.125
 GRADIENTS = np.random.RandomState(1).randn(WORKERS, STEPS, 3).astype(np.float32)

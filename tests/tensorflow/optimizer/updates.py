@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
+from moxing.tensorflow.optimizer.wrappers.factory import get_optimizer_wrapper_fn
+
 STEPS = 20
+# TensorFlow makes 32-bit numbers of the arguments. These have so few digits that nothing is lost by it.
+RATE, BETA1, BETA2, EPSILON = 0.125, 0.875, 1 - 2**-10, 2**-16
 
 _random = np.random.RandomState(7)
 #: A matrix, a vector, and what stands for the weights of an embedding; in 64 bits, so that 1e-6 means something.
@@ -121,3 +125,63 @@ def close(values, expected, rtol=1e-6):
     for name, value in values.items():
         np.testing.assert_allclose(value, expected[name], rtol=rtol, atol=1e-9, err_msg=name)
         assert np.abs(value - FIRST[name]).max() > 1e-3, f"{name} did not move"
+
+
+def inner():
+    return tf.train.MomentumOptimizer(0.125, 0.875)
+
+
+def wrapped(name, opt=inner, **arguments):
+    return get_optimizer_wrapper_fn(name, opt, **arguments)
+
+
+def lars(ratio, decay, update):
+    def adapted(w, g, state, name):
+        if w.ndim > 1:
+            length, slope = np.linalg.norm(w), np.linalg.norm(g)
+            g = ratio * length / (slope + decay * length) * (g + decay * w)
+        return update(w, g, state, name)
+
+    return adapted
+
+
+def means(count, gradients=GRADIENTS):
+    """Of every `count` gradients, the last ones included if they are fewer."""
+    groups = [gradients[begin : begin + count] for begin in range(0, len(gradients), count)]
+    return [{name: np.mean([one[name] for one in group], 0) for name in FIRST} for group in groups]
+
+
+def moments(g, state, b1, b2):
+    state["m"] = b1 * state.get("m", 0.0) + (1 - b1) * g
+    state["v"] = b2 * state.get("v", 0.0) + (1 - b2) * g * g
+
+
+def adamw(rate=RATE, decay=0.05, b1=0.8, b2=0.99, epsilon=1e-4, exclude=()):
+    def update(w, g, state, name):
+        moments(g, state, b1, b2)
+        m, v = state["m"] / (1 - b1 ** state["t"]), state["v"] / (1 - b2 ** state["t"])
+        return w - rate * (0.0 if name in exclude else decay) * w - rate * m / (np.sqrt(v) + epsilon)
+
+    return update
+
+
+def nadam(w, g, state, name, rate=RATE, b1=0.8, b2=0.99, epsilon=1e-4):
+    moments(g, state, b1, b2)
+    t = state["t"]
+    ahead = b1 * state["m"] / (1 - b1 ** (t + 1)) + (1 - b1) * g / (1 - b1**t)
+    return w - rate * ahead / (np.sqrt(state["v"] / (1 - b2**t)) + epsilon)
+
+
+def lamb(exclude=(), rate=RATE / 2, decay=0.05, b1=0.8, b2=0.99, epsilon=1e-4):
+    def update(w, g, state, name):
+        moments(g, state, b1, b2)
+        u = state["m"] / (1 - b1 ** state["t"]) / (np.sqrt(state["v"] / (1 - b2 ** state["t"])) + epsilon)
+        if name in exclude:
+            return w - rate * u
+        u = u + decay * w
+        return w - rate * np.linalg.norm(w) / np.linalg.norm(u) * u
+
+    return update
+
+
+OURS = {"beta1": 0.8, "beta2": 0.99, "epsilon": 1e-4}

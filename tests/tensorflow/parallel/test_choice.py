@@ -12,6 +12,7 @@ from moxing.tensorflow.parallel.dgc import Dgc
 from moxing.tensorflow.parallel.local import Local
 from moxing.tensorflow.parallel.parameter_server import ParameterServer
 from moxing.tensorflow.parallel.replicated import Replicated
+from moxing.tensorflow.parallel.strategy import find_strategy
 
 WORKERS = ("a:1", "b:1")
 ALONE = Role()
@@ -41,15 +42,15 @@ def test_the_strategy_of_training(role, flags, kind):
         mox.set_flag(name, value)
     strategy = choose_strategy(True, role, 3)
     assert type(strategy) is kind
-    assert strategy.towers == flags.get("num_gpus", 1)
-    assert (strategy.workers, strategy.index) == ((2, 1) if role.is_cluster else (1, 0))
+    assert strategy.num_towers == flags.get("num_gpus", 1)
+    assert (strategy.num_workers, strategy.worker_index) == ((2, 1) if role.is_cluster else (1, 0))
     assert strategy.is_chief == (not role.is_cluster)
 
 
 @pytest.mark.parametrize("sync", [True, False])
 def test_sync_replicas(sync):
     mox.set_flag("sync_replicas", sync)
-    assert choose_strategy(True, WITH_PS).in_step is sync
+    assert choose_strategy(True, WITH_PS).synchronous is sync
 
 
 def test_without_training_the_towers_share_the_variables():
@@ -96,13 +97,13 @@ def test_what_does_not_go_together(role, update, message):
 def test_flags_of_compression_without_it(update, name, value):
     mox.set_flag("variable_update", update)
     mox.set_flag(name, value)
-    with pytest.raises(ValueError, match=f"--{name}={value} is of --variable_update=distributed_replicated_dgc"):
+    with pytest.raises(ValueError, match=f"--{name}={value} is a flag of --variable_update=distributed_replicated_dgc"):
         choose_strategy(True, WITH_PS)
 
 
 @pytest.mark.parametrize("update", [None, "collective", "distributed_replicated_dgc"])
 def test_without_ps_there_is_only_in_step(update):
-    assert choose_strategy(True, WITHOUT_PS).in_step
+    assert choose_strategy(True, WITHOUT_PS).synchronous
     mox.set_flag("variable_update", update)
     mox.set_flag("sync_replicas", False)
     with pytest.raises(ValueError, match="--sync_replicas=False needs parameter servers"):
@@ -123,3 +124,16 @@ def test_what_is_not_there_yet_is_not_ignored(name, value):
     mox.set_flag(name, value)
     with pytest.raises(NotImplementedError, match=f"--{name}={value}: not available in this version"):
         choose_strategy(True, WITH_PS)
+
+
+# --- the registry ---------------------------------------------------------------------------------------------------
+
+
+def test_every_registered_name_is_a_value_of_the_flag():
+    for name in ("parameter_server", "replicated", "replicated_host"):
+        assert find_strategy(name, cluster=False) is not None
+        mox.set_flag("variable_update", name)
+    for name in ("parameter_server", "distributed_replicated", "collective", "distributed_replicated_dgc"):
+        assert find_strategy(name, cluster=True) is not None
+        mox.set_flag("variable_update", name)
+    assert find_strategy("collective", cluster=False) is find_strategy("replicated", cluster=True) is None

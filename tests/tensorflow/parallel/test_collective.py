@@ -7,9 +7,9 @@ import tensorflow.compat.v1 as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moxing.tensorflow.parallel import Tower, collective
+from moxing.tensorflow.parallel import Tower, TrainSetup, collective
 from moxing.tensorflow.parallel.collective import Collective
-from moxing.tf1.switches import run_graph
+from moxing.tf1.graph.run_graph import run_graph
 
 TYPES = {"half": tf.float16, "single": tf.float32}
 
@@ -17,23 +17,23 @@ TYPES = {"half": tf.float16, "single": tf.float32}
 def packs_of(gradients):
     with tf.Graph().as_default():
         tensors = [tf.placeholder(TYPES[kind], [size]) for size, kind in gradients]
-        return list(collective._packs(tensors))
+        return list(collective._buckets(tensors))
 
 
 @given(st.lists(st.tuples(st.integers(1, 3 << 20), st.sampled_from(sorted(TYPES))), max_size=12))
-def test_packs(gradients):
+def test_buckets(gradients):
     packs = packs_of(gradients)
     assert sorted(place for pack in packs for place in pack) == list(range(len(gradients)))
     for pack in packs:
         sizes = [gradients[place][0] * TYPES[gradients[place][1]].size for place in pack]
         assert len({gradients[place][1] for place in pack}) == 1
-        assert len(pack) == 1 or sum(sizes) <= collective._PACK_BYTES
+        assert len(pack) == 1 or sum(sizes) <= collective._BUCKET_BYTES
         # A large one travels without a copy; what travels together is in the order of the backward pass.
         assert len(pack) == 1 or max(sizes) < collective._LARGE_BYTES
         assert pack == sorted(pack, reverse=True)
 
 
-def test_few_packs():
+def test_few_buckets():
     """161 gradients of a network, most of them tiny, are few messages; the last layers' go first."""
     packs = packs_of([(64, "single"), (36864, "single")] * 80 + [(1000, "single")])
     assert len(packs) == 2
@@ -46,12 +46,12 @@ def built(index=0, run=1, towers=1, weighted=True):
         step = tf.train.get_or_create_global_step()
         parts = []
         for tower in range(towers):
-            with strategy.tower(tower):
+            with strategy.tower_scope(tower):
                 loss = tf.add_n([tf.nn.l2_loss(tf.get_variable(f"w{place}", [place + 1])) for place in range(5)])
                 parts.append(Tower([loss], [None], tf.constant(3, tf.int64) if weighted else None))
-        strategy.train_op(parts, [lambda: tf.train.MomentumOptimizer(0.1, 0.9)], [], step)
-        ready = strategy.ready()
-    return strategy, ready
+        train = strategy.train_op(TrainSetup(parts, [lambda: tf.train.MomentumOptimizer(0.1, 0.9)], [], step))
+        strategy.sync_ops()
+    return train
 
 
 def numbers(graph):
@@ -95,9 +95,9 @@ def test_variables_and_work_are_the_workers_own():
 @pytest.mark.parametrize("weighted", [True, False])
 def test_endless_data_needs_no_gate(weighted):
     with run_graph(tf.Graph()) as graph:
-        strategy, _ = built(weighted=weighted)
+        train = built(weighted=weighted)
         assert any(op.type == "FIFOQueueV2" for op in graph.get_operations()) is weighted
-        assert strategy.halt.shape.rank == strategy.next_steps.shape.rank == 0
+        assert train.halt.shape.rank == train.next_steps.shape.rank == 0
 
 
 def test_the_chief_leads_the_group():

@@ -6,8 +6,8 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.parallel.devices import logical_cpus, parameter_device, placed, tower_devices
-from moxing.tf1.switches import run_graph
+from moxing.tensorflow.parallel.devices import device_function, parameter_device, tower_devices
+from moxing.tf1.graph.run_graph import run_graph
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def test_too_few_gpus(gpus, monkeypatch, warnings):
     mox.set_flag("num_gpus", 4)
     assert tower_devices() == ["/cpu:0", "/cpu:1", "/cpu:2", "/cpu:3"]
     (warning,) = warnings()
-    assert warning.startswith(f"--num_gpus=4 and this machine has {gpus}: the 4 towers")
+    assert warning.startswith(f"--num_gpus=4, but this machine has {gpus}: the 4 towers")
 
 
 def test_clone_on_cpu_needs_no_warning(monkeypatch, warnings):
@@ -73,17 +73,7 @@ def test_parameter_device(gpus, wanted, device, monkeypatch, warnings):
 def test_parameters_on_a_gpu_that_is_not_there(warnings):
     mox.set_flag("local_parameter_device", "gpu")
     assert parameter_device() == "cpu"
-    assert warnings() == ["--local_parameter_device=gpu and this machine has no GPU: the variables are on the CPU."]
-
-
-def test_logical_cpus_only_where_towers_stand_on_them():
-    config = tf.ConfigProto()
-    for devices in ([], ["/gpu:0", "/gpu:1"]):
-        logical_cpus(config, devices)
-        assert not config.device_count
-    logical_cpus(config, ["/cpu:0", "/cpu:1", "/cpu:2"])
-    with tf.Session(config=config) as session:
-        assert len([device for device in session.list_devices() if device.device_type == "CPU"]) == 3
+    assert warnings() == ["--local_parameter_device=gpu, but this machine has no GPU: the variables are on the CPU."]
 
 
 def plain(device):
@@ -92,7 +82,7 @@ def plain(device):
 
 
 def test_a_device_that_model_fn_asks_for_is_kept():
-    with run_graph(tf.Graph()), tf.device(placed("/gpu:1", "/gpu:0")):
+    with run_graph(tf.Graph()), tf.device(device_function("/gpu:1", "/gpu:0")):
         with tf.device("/cpu:0"):
             assert plain(tf.zeros([2]).device) == "/cpu:0"
         assert plain(tf.zeros([2]).device) == "/gpu:1"
@@ -100,7 +90,7 @@ def test_a_device_that_model_fn_asks_for_is_kept():
 
 def test_what_reads_and_writes_a_variable_stands_beside_it():
     with run_graph(tf.Graph()) as graph:
-        with tf.device(placed("/cpu:1", "/cpu:0")):
+        with tf.device(device_function("/cpu:1", "/cpu:0")):
             w = tf.get_variable("w", [2], initializer=tf.zeros_initializer())
             doubled = tf.identity(w * 2, name="doubled")
             tf.assign_add(w, doubled, name="add")

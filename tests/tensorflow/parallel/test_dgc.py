@@ -6,18 +6,18 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.parallel import Tower
+from moxing.tensorflow.parallel import Tower, TrainSetup
 from moxing.tensorflow.parallel.dgc import Dgc
-from moxing.tf1.switches import run_graph
+from moxing.tf1.graph.run_graph import run_graph
 
 
 class Ring:
     """Connects nobody."""
 
-    def add(self, values):
+    def all_reduce(self, values):
         return values
 
-    def gather(self, values):
+    def all_gather(self, values):
         return [values]
 
 
@@ -25,10 +25,10 @@ def built(optimizer_fn, connect=Ring, dtype=tf.float32):
     strategy = Dgc(["/cpu:0"], 2, 0, 1, connect)
     with run_graph(tf.Graph()) as graph, strategy.scope():
         step = tf.train.get_or_create_global_step()
-        with strategy.tower(0):
+        with strategy.tower_scope(0):
             loss = tf.add_n([tf.nn.l2_loss(tf.get_variable(f"w{place}", [place + 1], dtype)) for place in range(3)])
             tower = Tower([loss], [None], samples=tf.constant(4, tf.int64))
-        strategy.train_op([tower], [optimizer_fn], [], step)
+        strategy.train_op(TrainSetup([tower], [optimizer_fn], [], step))
     return strategy, graph
 
 

@@ -9,15 +9,11 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import moxing.tensorflow as mox
-from moxing.cli.cluster_launcher import free_ports
-from moxing.tensorflow.cluster import Role
-from moxing.tensorflow.optimizer.easgd import is_elastic
-from moxing.tensorflow.optimizer.wrapper import flush_op
-from moxing.tensorflow.parallel import Tower, parameter_server
-from moxing.tensorflow.parallel.choice import choose_strategy
+from moxing.cli.cluster.launcher import free_ports
+from moxing.tensorflow.parallel import Tower, TrainSetup, parameter_server
 from moxing.tensorflow.parallel.easgd import Easgd
-from moxing.tf1.switches import run_graph
-from moxing.tf1.variables import saved_name
+from moxing.tf1.graph.run_graph import run_graph
+from moxing.tf1.graph.variables import saved_name
 
 STEPS = 20
 FIRST = {"net/kernel": np.random.RandomState(1).randn(4, 3), "net/bias": np.random.RandomState(2).randn(3)}
@@ -65,16 +61,16 @@ class Worker:
                 self.step = tf.train.get_or_create_global_step()
                 built = []
                 for tower in range(towers):
-                    with self.strategy.tower(tower):
+                    with self.strategy.tower_scope(tower):
                         variables = [self._variable(key, value) for key, value in FIRST.items()]
                         terms = [tf.reduce_sum(v * fed) for v, fed in zip(variables, self.feeds.values(), strict=True)]
                         built.append(Tower([tf.add_n(terms)], [None]))
                 self.model = variables
-                self.train = self.strategy.train_op(built, [optimizer_fn], [], self.step)
-                self.flush = flush_op(self.strategy.optimizers)
+                train = self.strategy.train_op(TrainSetup(built, [optimizer_fn], [], self.step))
+                self.train, self.flush = train.op, train.flush
                 self.begin = [tf.global_variables_initializer()] if index == 0 else []
                 self.local = tf.local_variables_initializer()
-                self.take = self.strategy.own_values()
+                self.take = self.strategy.worker_sync_ops()
             self.centres = {variable.op.name: variable for variable in tf.trainable_variables()}
             self.saver = tf.train.Saver()
         if running is not None:
@@ -327,7 +323,11 @@ def test_the_model_sees_copies_and_everybody_else_the_centre():
 
 def test_an_evaluation_beside_the_training_sees_the_centre():
     worker = Worker(0, None, easgd())
-    with worker.graph.as_default(), worker.strategy.scope(), worker.strategy.beside("inter_eval", lambda v: v):
+    with (
+        worker.graph.as_default(),
+        worker.strategy.scope(),
+        worker.strategy.evaluation_scope("inter_eval", lambda v: v),
+    ):
         seen = [worker._variable(key, value) for key, value in FIRST.items()]
     assert [variable.op.name for variable in seen] == list(FIRST)
 
@@ -369,105 +369,9 @@ def test_what_init_from_checkpoint_loads_is_the_centre(tmp_path, servers):
     close(worker.copies(), {key: value + 1 for key, value in FIRST.items()})
 
 
-# --- what is refused --------------------------------------------------------------------------------------------------
-
-WORKERS = ("a:1", "b:1")
-WITH_PS = Role("worker", 1, WORKERS, ps=("c:1",))
-
-
-@pytest.mark.parametrize(
-    ("role", "flags", "message"),
-    [
-        (Role("worker", 1, WORKERS), {}, r"'easgd'.*--ps_hosts.*--sync_replicas=False: give --ps_hosts"),
-        (WITH_PS, {"sync_replicas": True}, "give --sync_replicas=False"),
-        (WITH_PS, {"variable_update": "collective"}, "--variable_update=collective: it needs parameter servers"),
-        (WITH_PS, {"local_parameter_device": "gpu"}, "--local_parameter_device=gpu is for one machine"),
-    ],
-)
-def test_other_layouts_say_what_it_needs(role, flags, message):
-    for name, value in flags.items():
-        mox.set_flag(name, value)
-    with pytest.raises(ValueError, match=message):
-        choose_strategy(True, role, elastic=True)
-
-
-def test_the_strategy():
-    strategy = choose_strategy(True, WITH_PS, elastic=True)
-    assert type(strategy) is Easgd
-    assert (strategy.workers, strategy.index, strategy.in_step) == (2, 1, False)
-
-
-def test_the_functions_tell():
-    plain = mox.get_optimizer_fn("sgd", 0.1)
-    batches = mox.get_optimizer_wrapper_fn("batch_gradients", easgd(), num_batches=2)
-    assert is_elastic([easgd(), batches, mox.get_optimizer_wrapper_fn("lars", batches)])
-    assert not is_elastic([plain, mox.get_optimizer_wrapper_fn("lars", plain)])
-    assert not is_elastic(())
-    with tf.Graph().as_default():
-        assert is_elastic([mox.get_optimizer_wrapper_fn("lars", easgd()())])
-    with pytest.raises(ValueError, match=r"optimizer_fn=\[...\]\): number 1 has no easgd"):
-        is_elastic([easgd(), plain])
-
-
-def test_a_function_that_hides_it():
-    with run_graph(tf.Graph()):
-        strategy = parameter_server.ParameterServer(["/cpu:0"], 2, 0, 1, servers=1, in_step=False)
-        with strategy.scope():
-            step = tf.train.get_or_create_global_step()
-            with strategy.tower(0):
-                loss = tf.nn.l2_loss(tf.get_variable("w", [2]))
-            with pytest.raises(ValueError, match="optimizer_fn needs what model_fn builds"):
-                strategy.train_op([Tower([loss], [None])], [lambda: easgd()()], [], step)
-
-
 def test_a_function_that_promises_it_and_has_it_not():
     def optimizer_fn():
         return momentum()
 
     with pytest.raises(ValueError, match="without easgd"):
         Worker(0, None, optimizer_fn)
-
-
-@pytest.mark.parametrize(
-    ("order", "message"),
-    [
-        (("ema", "easgd"), "ema inside of easgd: averages of a worker's own"),
-        (("easgd", "ema"), "ema around easgd"),
-        (("easgd", "lookahead"), "lookahead around easgd: .* put lookahead inside"),
-        (("easgd", "dgc"), "dgc around easgd"),
-        (("dgc", "easgd"), "dgc inside of easgd"),
-        (("easgd", "lars", "easgd"), "easgd around easgd"),
-    ],
-)
-def test_orders_that_make_no_sense(order, message):
-    fn = momentum
-    for name in order:
-        fn = mox.get_optimizer_wrapper_fn(name, fn)
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
-        fn()
-
-
-@pytest.mark.parametrize("inside", [True, False])
-def test_workers_that_apply_together_have_no_copies(inside):
-    mox.set_flag("worker_hosts", "a:1,b:1")
-    order = ("batch_gradients", "easgd") if inside else ("easgd", "batch_gradients")
-    fn = momentum
-    for name in order:
-        more = {"num_batches": 2, "sync_on_apply": True} if name == "batch_gradients" else {}
-        fn = mox.get_optimizer_wrapper_fn(name, fn, **more)
-    with tf.Graph().as_default(), tf.device("/job:worker/task:1"):
-        with pytest.raises(ValueError, match=r"batch_gradients\(sync_on_apply=True\) .* easgd"):
-            fn()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"period": 0}, r"easgd\(period=0\): expected an integer from 1"),
-        ({"moving_rate": 0}, r"easgd\(moving_rate=0\): expected a number above 0"),
-        ({"moving_rate": 1.5}, r"easgd\(moving_rate=1.5\)"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
-        mox.get_optimizer_wrapper_fn("easgd", momentum, **arguments)()

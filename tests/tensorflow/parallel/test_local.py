@@ -7,20 +7,22 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.parallel import Tower
+from moxing.tensorflow.executor.loop.session import session_config
+from moxing.tensorflow.parallel import Tower, TrainSetup
 from moxing.tensorflow.parallel.local import Local
-from moxing.tf1.switches import run_graph
+from moxing.tf1.graph.run_graph import run_graph
 
 
 def built(strategy, weights=(None, None, None), targets=(1.0, 2.0, 6.0)):
     """The squared distance of a variable from another number on every tower."""
     step = tf.train.get_or_create_global_step()
     towers = []
-    for index in range(strategy.towers):
-        with strategy.tower(index):
+    for index in range(strategy.num_towers):
+        with strategy.tower_scope(index):
             loss = 0.5 * tf.square(tf.get_variable("w", [], initializer=tf.zeros_initializer()) - targets[index])
             towers.append(Tower([loss], [None], weights[index]))
-    return strategy.train_op(towers, [lambda: tf.train.GradientDescentOptimizer(1.0)], [], step), towers
+    setup = TrainSetup(towers, [lambda: tf.train.GradientDescentOptimizer(1.0)], [], step)
+    return strategy.train_op(setup).op, towers
 
 
 def plain(device):
@@ -33,11 +35,11 @@ def devices(graph, kind):
 
 
 def one_step(strategy, train_op):
-    config = tf.ConfigProto(allow_soft_placement=True)
+    config = session_config(strategy.devices)
     strategy.configure(config)
     with tf.Session(config=config) as session:
         session.run(tf.global_variables_initializer())
-        session.run(strategy.ready())
+        session.run(strategy.sync_ops())
         session.run(train_op)
         return session.run(tf.global_variables())
 
@@ -100,4 +102,4 @@ def test_towers_with_other_losses_are_refused():
     with run_graph(tf.Graph()):
         strategy = Local(["/cpu:0"])
         with pytest.raises(ValueError):
-            strategy.train_op([Tower([], [])], [lambda: tf.train.GradientDescentOptimizer(1.0)], [], None)
+            strategy.train_op(TrainSetup([Tower([], [])], [lambda: tf.train.GradientDescentOptimizer(1.0)], [], None))

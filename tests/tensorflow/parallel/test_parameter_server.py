@@ -7,9 +7,9 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.parallel import Tower, parameter_server
+from moxing.tensorflow.parallel import Tower, TrainSetup, parameter_server
 from moxing.tensorflow.parallel.parameter_server import ParameterServer
-from moxing.tf1.switches import run_graph
+from moxing.tf1.graph.run_graph import run_graph
 
 #: Kilobytes of the variables, in the order in which they are made.
 SIZES = (400, 100, 200, 100, 60, 300, 20, 10, 10, 40)
@@ -31,20 +31,19 @@ def built(strategy, sizes=SIZES, optimizer=None):
     with strategy.scope():
         step = tf.train.get_or_create_global_step()
         towers = []
-        for index in range(strategy.towers):
-            with strategy.tower(index):
+        for index in range(strategy.num_towers):
+            with strategy.tower_scope(index):
                 weights = [tf.get_variable(f"w{place}", [size << 8]) for place, size in enumerate(sizes)]
                 loss = tf.add_n([tf.nn.l2_loss(weight) for weight in weights])
                 towers.append(Tower([loss], [None], tf.constant(4, tf.int64)))
-        train_op = strategy.train_op(
-            towers, [optimizer or (lambda: tf.train.MomentumOptimizer(0.1, 0.9))], [], step
-        )  # fmt: skip
-    return train_op, towers
+        optimizer = optimizer or (lambda: tf.train.MomentumOptimizer(0.1, 0.9))
+        train = strategy.train_op(TrainSetup(towers, [optimizer], [], step))
+    return train, towers
 
 
-def worker(index=0, servers=2, in_step=True, towers=1, run=1):
+def worker(index=0, servers=2, synchronous=True, towers=1, run=1):
     devices = [f"/cpu:{tower}" for tower in range(towers)]
-    return ParameterServer(devices, 2, index, run, servers=servers, in_step=in_step)
+    return ParameterServer(devices, 2, index, run, servers=servers, synchronous=synchronous)
 
 
 @pytest.mark.parametrize("servers", [1, 2, 3])
@@ -119,22 +118,22 @@ def test_only_the_chief_applies():
 def test_async_workers_apply_their_own_and_count(index, flag, counts):
     mox.set_flag("chief_inc_global_step", flag)
     with run_graph(tf.Graph()) as graph:
-        strategy = worker(index, in_step=False)
-        built(strategy, optimizer=lambda: tf.train.GradientDescentOptimizer(0.1))
+        strategy = worker(index, synchronous=False)
+        train, _ = built(strategy, optimizer=lambda: tf.train.GradientDescentOptimizer(0.1))
         types = [op.type for op in graph.get_operations()]
         assert types.count("ResourceApplyGradientDescent") == len(SIZES)
         assert "ResourceConditionalAccumulator" not in types
         step = tf.train.get_global_step()
         counted = [op for op in graph.get_operations() if op.type == "AssignAddVariableOp"]
         assert sum(op.inputs[0] is step.handle for op in counted) == counts
-        assert strategy.halt is None
+        assert train.halt is None and train.reached is not None
 
 
 def test_large_variables_are_spread_over_all_ps(monkeypatch):
     monkeypatch.setattr(parameter_server, "_LARGE_BYTES", 100 << 10)
     with run_graph(tf.Graph()):
         strategy = worker()
-        with strategy.scope(), strategy.tower(0):
+        with strategy.scope(), strategy.tower_scope(0):
             large = tf.get_variable("large", [1001, 60])
             small = tf.get_variable("small", [10, 60])
             flat = tf.get_variable("flat", [1, 60000])
@@ -156,9 +155,9 @@ def test_a_worker_is_not_disturbed_by_the_others():
 def test_variables_of_metrics_are_each_workers_own():
     with run_graph(tf.Graph()):
         strategy = worker(1)
-        with strategy.scope(), strategy.tower(0):
+        with strategy.scope(), strategy.tower_scope(0):
             tf.metrics.mean(np.float32(1.0))
-            with strategy.local():
+            with strategy.local_device():
                 own = tf.get_variable("own", [])
         places = {plain(variable.device) for variable in tf.local_variables()}
         assert places == {"/job:worker/task:1/cpu:0"}

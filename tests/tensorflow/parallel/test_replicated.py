@@ -7,9 +7,10 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.parallel import Tower
+from helpers.matrix import rotated
+from moxing.tensorflow.parallel import Tower, TrainSetup
 from moxing.tensorflow.parallel.replicated import Replicated
-from moxing.tf1.switches import run_graph
+from moxing.tf1.graph.run_graph import run_graph
 
 UPDATES = ("parameter_server", "replicated", "replicated_host")
 SHARED_AND_COPIED = UPDATES[:2]
@@ -124,18 +125,17 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("update", SHARED_AND_COPIED)
 @pytest.mark.parametrize(
-    "build",
-    [embedding, sparse_and_dense, partitioned, dynamic_rnn, keras_lstm, in_cond],
-    ids=lambda build: build.__name__,
+    ("build", "update"),
+    rotated([embedding, sparse_and_dense, partitioned, dynamic_rnn, keras_lstm, in_cond], SHARED_AND_COPIED),
 )
 def test_models(build, update, tmp_path):
     assert_same_as_one_tower(tmp_path, build, OPTIMIZERS["momentum"], update)
 
 
-@pytest.mark.parametrize("update", SHARED_AND_COPIED)
-@pytest.mark.parametrize("optimizer", [name for name in OPTIMIZERS if name != "momentum"])
+@pytest.mark.parametrize(
+    ("optimizer", "update"), rotated([name for name in OPTIMIZERS if name != "momentum"], SHARED_AND_COPIED)
+)
 def test_optimizers(optimizer, update, tmp_path):
     both = lambda x, labels: plain(x, labels) + embedding(x, labels)  # noqa: E731
     assert_same_as_one_tower(tmp_path, both, OPTIMIZERS[optimizer], update)
@@ -154,8 +154,7 @@ def test_sparse_gradients_equal_dense_ones(update, tmp_path):
 # --- flags ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("update", SHARED_AND_COPIED)
-@pytest.mark.parametrize("kind", ["norm", "global_norm", "value"])
+@pytest.mark.parametrize(("kind", "update"), rotated(["norm", "global_norm", "value"], SHARED_AND_COPIED))
 def test_the_mean_is_clipped_not_the_parts(kind, update, tmp_path):
     mox.set_flag("gradient_clip_type", kind)
     mox.set_flag("gradient_clip", 0.01)
@@ -271,9 +270,8 @@ def norm_with_updates_of_the_script(x):
         return tf.identity(x)
 
 
-@pytest.mark.parametrize("update", SHARED_AND_COPIED)
 @pytest.mark.parametrize(
-    "norm", [keras_norm, layers_norm, norm_with_updates_of_the_script], ids=lambda norm: norm.__name__
+    ("norm", "update"), rotated([keras_norm, layers_norm, norm_with_updates_of_the_script], SHARED_AND_COPIED)
 )
 def test_moving_averages_are_those_of_the_first_tower(norm, update, tmp_path):
     values = trained(tmp_path, lambda x, labels: cross_entropy(dense(norm(x), 5), labels), OPTIMIZERS["sgd"], 2, update)
@@ -323,7 +321,7 @@ def test_a_loss_of_other_variables_on_the_second_tower(update, tmp_path):
         w, v = (tf.get_variable(name, [2]) for name in "wv")
         return tf.nn.l2_loss(w if len(calls) == 1 else v)
 
-    message = r"The loss of tower 1 and that of the first one .* does not on (w, v|v, w)\."
+    message = r"The loss of tower 1 and that of tower 0 .* only one of them depends on (w, v|v, w)\."
     with pytest.raises(ValueError, match=message):
         trained(tmp_path, fickle, OPTIMIZERS["sgd"], 2, update)
 
@@ -335,13 +333,13 @@ def build(strategy, optimizer_fn=OPTIMIZERS["adam"]):
     """A training operation of one variable on every tower."""
     step = tf.train.get_or_create_global_step()
     towers = []
-    for index in range(strategy.towers):
-        with strategy.tower(index):
+    for index in range(strategy.num_towers):
+        with strategy.tower_scope(index):
             loss = tf.nn.l2_loss(tf.get_variable("w", [3]) - float(index)) + embedding(
                 tf.constant(ROWS[:4]), tf.constant(LABELS[:4])
             )
             towers.append(Tower([loss], [None]))
-    return strategy.train_op(towers, [optimizer_fn], [], step)
+    return strategy.train_op(TrainSetup(towers, [optimizer_fn], [], step)).op
 
 
 def device_of(operation):

@@ -57,7 +57,7 @@ def augment(name: str, mode: str, image, *size, seed=None, encoded: bool = False
     with tf.Graph().as_default(), tf.Session() as session:
         fn = get_data_augmentation_fn(name, mode, *size, **options)
         picture = EncodedPicture(tf.constant(image)) if encoded else DecodedPicture(tf.constant(image))
-        result = fn.apply(picture, seed)
+        result = fn.apply(picture, None if seed is None else tf.constant(seed))
         assert result.dtype == tf.float32
         assert result.shape == (fn.output_height, fn.output_width, picture.channels)
         return session.run(result)

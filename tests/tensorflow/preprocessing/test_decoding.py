@@ -151,7 +151,7 @@ def by_pillow(encoded: bytes) -> np.ndarray:
 
 
 class Decoder:
-    """Runs `decode_image` in a data set; one graph and session for the same options."""
+    """Runs `decode_image` in a dataset; one graph and session for the same options."""
 
     def __init__(self, parallel: int = 1, **options: Any) -> None:
         with tf.Graph().as_default():
@@ -194,7 +194,7 @@ def decode():
 
 @pytest.fixture
 def decoder():
-    """A data set that decodes four images at once."""
+    """A dataset that decodes four images at once."""
     decoder = Decoder(parallel=4)
     yield decoder
     decoder.session.close()
@@ -269,7 +269,7 @@ def test_no_image_fails_and_is_explained(decode, name):
 
 
 def test_truncated_images_fail_and_are_explained(decoder):
-    """After an error the data set goes on with the next sample, so that a reader can skip bad ones."""
+    """After an error the dataset goes on with the next sample, so that a reader can skip bad ones."""
     decoder.start([*CUTS.values(), JPEGS["baseline"]])
     for name, encoded in CUTS.items():
         with pytest.raises(tf.errors.InvalidArgumentError):

@@ -7,11 +7,13 @@ from enum import Enum
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from augmenting import augment, encode, noise
+from augmenting import augment
 
 from moxing.tensorflow.executor.specs import ModeKeys
-from moxing.tensorflow.preprocessing import PreprocessingKeys, get_data_augmentation_fn
-from moxing.tensorflow.preprocessing.pictures import EncodedPicture
+from moxing.tensorflow.network_registry import NetworkKeys
+from moxing.tensorflow.preprocessing import PreprocessingKeys, get_data_augmentation_fn, preprocessing_factory
+from moxing.tensorflow.preprocessing.lenet_preprocessing import LenetPreprocessing
+from moxing.tensorflow.preprocessing.preprocessing_factory import normalise_pixels, register_preprocessing
 
 OF = {
     "vgg": """alexnet_v2 overfeat resnet_v1_18 resnet_v1_50 resnet_v1_50_8k resnet_v1_101 resnet_v1_152 resnet_v1_200
@@ -41,7 +43,9 @@ def test_every_network_has_its_pipeline(network, pipeline):
 
 
 def test_no_name_is_forgotten():
-    assert sorted(key.value for key in PreprocessingKeys) == sorted(network for network, _ in NETWORKS)
+    names = {key.value for key in PreprocessingKeys}
+    assert names == {"vgg", "inception", *NetworkKeys}
+    assert {network for network, _ in NETWORKS} <= names
     assert all(key.name == key.value.upper() for key in PreprocessingKeys)
 
 
@@ -87,43 +91,6 @@ def test_bad_sizes(size):
         get_data_augmentation_fn("lenet", "EVAL", output_height=size)
 
 
-@pytest.mark.parametrize("name", ["vgg_16", "inception_v3", "pvanet"])
-@pytest.mark.parametrize(("channels", "advice"), [(1, "grayscale_to_rgb"), (4, r"image\[:, :, :3\]"), (2, "red")])
-def test_networks_for_colour_images(name, channels, advice):
-    with (
-        tf.Graph().as_default(),
-        pytest.raises(ValueError, match=rf"has {channels} channel\(s\), expected 3: .*{advice}"),
-    ):
-        get_data_augmentation_fn(name, "EVAL")(tf.zeros([300, 300, channels]))
-
-
-def test_bad_images():
-    fn = get_data_augmentation_fn("lenet", "EVAL")
-    with tf.Graph().as_default():
-        with pytest.raises(ValueError, match=r"expected \[height, width, channels\]"):
-            fn(tf.zeros([2, 28, 28, 1]))
-        with pytest.raises(ValueError, match=r"expected numbers from 0 to 255\. Bytes of a file are decoded first"):
-            fn(tf.constant([[[b"bytes"]]]))
-
-
-@pytest.mark.parametrize("name", ["vgg_16", "inception_v3", "cifarnet", "lenet", "pvanet"])
-@pytest.mark.parametrize("mode", ["TRAIN", "EVAL"])
-def test_sizes_unknown_when_the_graph_is_built(name, mode):
-    image = noise(70, 90)
-    options = {"vgg_16": {"resize_side_min": 30, "resize_side_max": 40}}.get(name, {})
-    with tf.Graph().as_default(), tf.Session() as session:
-        fn = get_data_augmentation_fn(name, mode, 24, 20, **options)
-        open_image = tf.placeholder(tf.uint8, [None, None, 3])
-        result = fn(open_image, seed=(1, 2))
-        assert result.shape == (24, 20, 3)
-        values = session.run(result, {open_image: image})
-        encoded = tf.data.Dataset.from_tensors(encode(image, "PNG"))
-        encoded = encoded.map(lambda data: fn.apply(EncodedPicture(data), seed=(1, 2)))
-        mapped = session.run(tf.data.make_one_shot_iterator(encoded).get_next())
-    np.testing.assert_allclose(values, mapped, atol=1e-4)
-    np.testing.assert_allclose(values, augment(name, mode, image, 24, 20, seed=(1, 2), **options), atol=1e-4)
-
-
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", ["resnet_v1_50", "inception_v3"])
 def test_photos(real_data, name):
@@ -138,3 +105,14 @@ def test_photos(real_data, name):
         small = augment(name, "TRAIN", data, seed=(1, 2), encoded=True)
         whole = augment(name, "TRAIN", pixels, seed=(1, 2))
         assert np.abs(small - whole).mean() < 0.06 * unit
+
+
+def test_pipelines_of_a_users_own(monkeypatch):
+    monkeypatch.setattr(preprocessing_factory, "_PIPELINES", dict(preprocessing_factory._PIPELINES))
+    with pytest.raises(ValueError, match=r"preprocessing='own'\): expected one of cifarnet, inception"):
+        normalise_pixels("own", tf.zeros([]))
+    register_preprocessing("own", LenetPreprocessing)
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert session.run(normalise_pixels("own", tf.constant([192], tf.uint8))).tolist() == [0.5]
+    with pytest.raises(ValueError, match="there is a pipeline of this name already"):
+        register_preprocessing("own", LenetPreprocessing)

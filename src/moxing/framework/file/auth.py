@@ -1,19 +1,50 @@
-"""`set_auth`, and the clients that come of it."""
+"""`set_auth`: how `s3://` and `obs://` URLs are reached."""
 
 from __future__ import annotations
 
 import _thread
-import os
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
-if TYPE_CHECKING:
-    from moxing.framework.file.access import Settings
-    from moxing.framework.file.s3_client import Client
-
-# What `set_auth` needs is imported when it is called: `import moxing` is for local files, too, and is to take no time.
 _lock = _thread.allocate_lock()
-_settings: Settings | None = None
-_clients: dict[str, tuple[Any, Client]] = {}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The arguments of all calls of `set_auth` so far; None for what was never set.
+
+    Example:
+      >>> Settings(ak='AK', sk='very secret', server='store.example.com')
+      Settings(server='store.example.com')
+    """
+
+    ak: str | None = None
+    sk: str | None = None
+    server: str | None = None
+    port: int | None = None
+    is_secure: bool | None = None
+    ssl_verify: bool | None = None
+    long_conn_mode: bool | None = None
+    path_style: bool | None = None
+    retry: int | None = None
+    retry_wait: float | None = None
+    client_timeout: float | None = None
+    list_max_keys: int | None = None
+
+    def merge(self, **changes: Any) -> Settings:
+        """Returns these settings with the changes that are not None."""
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all settings including the keys, for the worker processes of a copy."""
+        return asdict(self)
+
+    def __repr__(self) -> str:
+        shown = {k: v for k, v in asdict(self).items() if v is not None and k not in ("ak", "sk")}
+        return f"Settings({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+
+
+_settings = Settings()
 
 
 def set_auth(
@@ -33,33 +64,31 @@ def set_auth(
     negotiation: bool | None = None,
     obs_client_log: bool | None = None,
 ) -> None:
-    """Sets how `s3://` and `obs://` urls are reached. What is None stays as it is.
+    """Sets how `s3://` and `obs://` URLs are reached. An argument that is None leaves its setting unchanged.
 
-    What was never set comes from the environment (`ACCESS_KEY_ID`, `SECRET_ACCESS_KEY`, `S3_ENDPOINT` and the names of
-    AWS and OBS) and then from the AWS profiles.
+    Settings that were never set come from environment variables (`ACCESS_KEY_ID`, `SECRET_ACCESS_KEY`, `S3_ENDPOINT`
+    and the names of AWS and OBS), then from botocore if it is installed (AWS profiles, roles, SSO).
 
     Args:
-      ak: The access key; `sk` has to be set with it.
-      sk: The secret key.
-      server: The address of the store: a host, host:port or a url.
-      port: Its port, in place of one in `server`.
-      is_secure: Whether to use https. By default what `server` says, else https.
-      ssl_verify: Whether to check the certificate of the store. By default yes.
-      long_conn_mode: Whether to use a connection for more than one request. By default yes.
-      path_style: Whether the bucket stands in the path of a request (True) or in the name of the host (False). By
-        default in the path, and for the clouds that want it there in the host.
-      retry: How often a request is repeated that failed for a reason that may pass. By default 5.
-      retry_wait: How many seconds to wait before the first repetition; each further wait is twice as long, with a
-        random part. By default 0.2.
-      client_timeout: After how many seconds without an answer a request has failed. By default 60.
-      list_max_keys: How many names one request of a listing asks for, 1 to 1000. By default 1000.
-      negotiation: Whether the kind of signature is negotiated with the store first. There is only one kind here, which
-        all stores take: with True as with False there is nothing to negotiate.
-      obs_client_log: Whether the client that Huawei publishes for OBS writes a log. Another one is at work here, which
-        writes none.
+      ak: The access key. Requires `sk`.
+      sk: The secret key. Requires `ak`.
+      server: The address of the store: a host, host:port or a URL.
+      port: The port; overrides the one in `server`.
+      is_secure: Whether to use https. Default: the scheme of `server`, else https.
+      ssl_verify: Whether to verify the certificate of the store. Default: True.
+      long_conn_mode: Whether to reuse connections. Default: True.
+      path_style: Whether the bucket is part of the path (True) or of the host name (False). Default: of the host name
+        for clouds that require it, else of the path.
+      retry: How often to retry a request after a transient failure. Default: 5.
+      retry_wait: Seconds before the first retry. The wait doubles with each retry and has a random part. Default: 0.2.
+      client_timeout: Seconds without a response after which a request has failed. Default: 60.
+      list_max_keys: Keys per listing request, 1 to 1000. Default: 1000.
+      negotiation: Whether to negotiate the signature version with the store. No effect: there is only one version,
+        which all stores accept.
+      obs_client_log: Whether Huawei's OBS SDK writes a log. No effect: this client is another one and writes none.
 
     Raises:
-      ValueError: A value that cannot be; nothing is set then.
+      ValueError: A value is invalid. Nothing is changed then.
 
     Example:
       >>> import moxing as mox
@@ -70,30 +99,30 @@ def set_auth(
       ValueError: port=0: expected an integer from 1 to 65535.
     """
     global _settings
-    given = dict(locals())
+    arguments = dict(locals())
     for name in ("negotiation", "obs_client_log"):
-        _check(name, given.pop(name), lambda v: isinstance(v, bool), "True or False")
+        _check(name, arguments.pop(name), lambda v: isinstance(v, bool), "True or False")
     _check("server", server, lambda v: isinstance(v, str) and bool(v.strip()), "a string")
     for name in ("ak", "sk"):
-        # Read from a file, a key often comes with the end of its line.
+        # A key that was read from a file often ends in a line break.
         expected = "a string without spaces and line breaks"
-        _check(name, given[name], lambda v: isinstance(v, str) and v.split() == [v], expected, secret=True)
+        _check(name, arguments[name], lambda v: isinstance(v, str) and v.split() == [v], expected, secret=True)
     for name, low, high in (("port", 1, 65535), ("list_max_keys", 1, 1000), ("retry", 0, 1000)):
         expected = f"an integer from {low} to {high}"
-        _check(name, given[name], lambda v, a=low, b=high: _is_integer(v) and a <= v <= b, expected)
+        _check(name, arguments[name], lambda v, a=low, b=high: _is_integer(v) and a <= v <= b, expected)
     for name in ("is_secure", "ssl_verify", "long_conn_mode", "path_style"):
-        _check(name, given[name], lambda v: isinstance(v, bool), "True or False")
+        _check(name, arguments[name], lambda v: isinstance(v, bool), "True or False")
     _check("retry_wait", retry_wait, lambda v: _is_number(v) and 0 <= v <= 3600, "seconds from 0 to 3600")
     _check("client_timeout", client_timeout, lambda v: _is_number(v) and 0 < v <= 86400, "seconds above 0")
     if server is not None:
-        from moxing.framework.file.endpoints import parse_server
+        from moxing.framework.file.s3.endpoints import parse_server
 
         parse_server(server, port, is_secure, explicit=is_secure is not None)
     with _lock:
-        merged = get_settings().merge(**given)
+        merged = _settings.merge(**arguments)
         if (merged.ak is None) != (merged.sk is None):
-            missing, there = ("sk", "ak") if merged.sk is None else ("ak", "sk")
-            raise ValueError(f"{missing}: expected with {there}, which is of no use alone.")
+            missing, present = ("sk", "ak") if merged.sk is None else ("ak", "sk")
+            raise ValueError(f"{missing}: expected with {present}; set both.")
         _settings = merged
 
 
@@ -105,53 +134,19 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _check(name: str, value: Any, fits: Any, expected: str, secret: bool = False) -> None:
-    if value is not None and not fits(value):
-        # Half a key in an error message is still half a key.
+def _check(name: str, value: Any, is_valid: Any, expected: str, secret: bool = False) -> None:
+    if value is not None and not is_valid(value):
+        # Never show a part of a key.
         shown = name if secret else f"{name}={value!r}"
         raise ValueError(f"{shown}: expected {expected}.")
 
 
 def get_settings() -> Settings:
-    """What `set_auth` was told so far."""
-    from moxing.framework.file.access import Settings
-
-    return _settings or Settings()
+    """Returns what `set_auth` has set so far."""
+    return _settings
 
 
 def restore_settings(settings: Settings) -> None:
-    """Puts other settings in place of all: those of the process that started this one."""
+    """Replaces all settings, for example in a worker process."""
     global _settings
     _settings = settings
-
-
-def get_client(scheme: str) -> Client:
-    """The client for `s3://` or `obs://`. It is kept until the settings, the environment or a profile change."""
-    from moxing.framework.file.access import VARIABLES, find_access
-    from moxing.framework.file.profiles import profile_files
-    from moxing.framework.file.s3_client import Client
-
-    state = (_settings, *map(os.environ.get, VARIABLES), *map(_version, profile_files(os.environ)))
-    with _lock:
-        known = _clients.get(scheme)
-        if known is None or known[0] != state:
-            known = _clients[scheme] = (state, Client(find_access(scheme, get_settings()), scheme))
-        return known[1]
-
-
-def _version(path: str) -> tuple[int, int] | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size
-
-
-def _forget_clients() -> None:
-    """A child of a fork makes connections of its own: two processes on one socket would read each other's answers."""
-    global _lock
-    _lock = _thread.allocate_lock()
-    _clients.clear()
-
-
-os.register_at_fork(after_in_child=_forget_clients)

@@ -1,15 +1,14 @@
-"""Whole files in one call: read, write, append."""
+"""Reads, writes and appends whole files."""
 
 from __future__ import annotations
 
 import os
 from typing import IO, Any
 
-from moxing.framework.file.backends import Place, find_place
+from moxing.framework.file.atomic_write import replace_file
 from moxing.framework.file.errors import MoxFileReadException
 from moxing.framework.file.file_object import File, open_stream
-from moxing.framework.file.paths import Url, local_path
-from moxing.framework.file.replacing import replace_file
+from moxing.framework.file.urls import RemotePath, Url, find_remote, local_path
 
 _CHUNK = 1 << 20
 
@@ -19,16 +18,16 @@ def read(url: Url, client_id: str | None = None, binary: bool = False, exist_che
 
     Args:
       url: A path or url.
-      client_id: Named the connection to an object store. Connections are shared by all calls; it has no effect.
+      client_id: No effect: all calls share the connections to an object store.
       binary: True for bytes, False for text.
-      exist_check: Asked to look for the object first. A missing one is noticed without that; it has no effect.
+      exist_check: No effect: a missing file is always an error.
 
     Returns:
       A str, or bytes if `binary`.
 
     Raises:
-      MoxFileNotExistsException: There is no such file.
-      MoxFileReadException: The file was opened but its content could not be read.
+      MoxFileNotExistsException: The file does not exist.
+      MoxFileReadException: The file exists, but its content could not be read.
 
     Example:
       >>> import moxing as mox, tempfile
@@ -37,8 +36,8 @@ def read(url: Url, client_id: str | None = None, binary: bool = False, exist_che
       ...     mox.file.read(folder + '/a.txt')
       'hello'
     """
-    if place := find_place(url, "url"):
-        return _read_place(place, binary)
+    if remote := find_remote(url, "url"):
+        return _read_remote(remote, binary)
     path = local_path(url, "url")
     text = {} if binary else {"encoding": "utf-8"}
     with open_stream(path, "rb" if binary else "r", "url", **text) as stream:
@@ -51,28 +50,28 @@ def read(url: Url, client_id: str | None = None, binary: bool = False, exist_che
             raise MoxFileReadException(None, error.errno, f"url: {error.strerror}", path) from error
 
 
-def _read_place(place: Place, binary: bool) -> Any:
-    content = place.backend.read(place.path)
+def _read_remote(remote: RemotePath, binary: bool) -> Any:
+    content = remote.backend.read(remote.path)
     if content is None:
-        from moxing.framework.file.remote_file import missing_file
+        from moxing.framework.file.remote.open_file import missing_file
 
-        raise missing_file(place, "url")
+        raise missing_file(remote, "url")
     if binary:
         return bytes(content)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        error.add_note(f"url={place.url!r} is not UTF-8 text: read it with binary=True.")
+        error.add_note(f"url={remote.url!r} is not UTF-8 text: read it with binary=True.")
         raise
-    # As when a text file is opened: lines end in a newline, wherever they come from.
+    # Universal newlines, as in a text file.
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def write(url: Url, data: Any, binary: bool = False) -> None:
-    """Writes a whole file in place of what was there. A reader sees the old content or the new, never a part.
+    """Writes a whole file, replacing an existing one. A reader sees the old content or the new, never a part.
 
     Args:
-      url: A path or url; the directory of a local file exists.
+      url: A path or url. The directory of a local file must exist.
       data: A str, written as UTF-8, or bytes if `binary`.
       binary: Whether `data` is bytes.
 
@@ -87,9 +86,8 @@ def write(url: Url, data: Any, binary: bool = False) -> None:
       ...     mox.file.get_size(folder + '/a.bin')
       2
     """
-    place = find_place(url, "url")
-    if place:
-        place.backend.write(place.path, _encode(data, binary))
+    if remote := find_remote(url, "url"):
+        remote.backend.write(remote.path, _encode(data, binary))
         return
     path = local_path(url, "url")
     content = _encode(data, binary)
@@ -97,10 +95,10 @@ def write(url: Url, data: Any, binary: bool = False) -> None:
 
 
 def append(url: Url, data: Any, binary: bool = False) -> None:
-    """Writes at the end of a file, which is created if there is none.
+    """Appends to a file. A missing file is created.
 
-    An object store cannot extend an object: the content is fetched and written again. Of two processes that append to
-    one object at the same time, one may lose its part.
+    An object store cannot extend an object: the content is read and written again. If two processes append to one
+    object at the same time, one change may be lost.
 
     Args:
       url: A path or url.
@@ -118,11 +116,10 @@ def append(url: Url, data: Any, binary: bool = False) -> None:
       ...     mox.file.read(folder + '/log.txt')
       'one two'
     """
-    place = find_place(url, "url")
-    if place:
+    if remote := find_remote(url, "url"):
         more = _encode(data, binary)
-        before = place.backend.read(place.path)
-        place.backend.write(place.path, bytes(before or b"") + more)
+        before = remote.backend.read(remote.path)
+        remote.backend.write(remote.path, bytes(before or b"") + more)
         return
     path = local_path(url, "url")
     content = _encode(data, binary)
@@ -133,7 +130,7 @@ def append(url: Url, data: Any, binary: bool = False) -> None:
 
 
 def append_remote(src_url: Url, dst_url: Url) -> None:
-    """Writes the content of one file at the end of another, which is created if there is none.
+    """Appends the content of one file to another. A missing target is created.
 
     Args:
       src_url: The file to read, a path or url.
@@ -151,35 +148,35 @@ def append_remote(src_url: Url, dst_url: Url) -> None:
       ...     mox.file.read(folder + '/b')
       'ba'
     """
-    if find_place(dst_url, "dst_url"):
+    if find_remote(dst_url, "dst_url"):
         with (
             File._open_as("src_url", src_url, "rb") as stored,
             File._open_as("dst_url", dst_url, "ab") as extended,
         ):
             copy_stream(stored, extended, stored.size())  # type: ignore[arg-type]
         return
-    if find_place(src_url, "src_url"):
+    if find_remote(src_url, "src_url"):
         import tempfile
 
         local_path(dst_url, "dst_url")
-        # All of it first: what has come when the connection is lost would stay in the file.
-        with tempfile.TemporaryFile(prefix="mox-") as whole:
+        # Download all of it first: after a lost connection, a part would stay in the file.
+        with tempfile.TemporaryFile(prefix="mox-") as buffer:
             with File._open_as("src_url", src_url, "rb") as stored:
-                copy_stream(stored, whole, stored.size())  # type: ignore[arg-type]
-            whole.seek(0)
+                copy_stream(stored, buffer, stored.size())  # type: ignore[arg-type]
+            buffer.seek(0)
             with File._open_as("dst_url", dst_url, "ab") as extended:
-                copy_stream(whole, extended)  # type: ignore[arg-type]
+                copy_stream(buffer, extended)  # type: ignore[arg-type]
         return
     src, dst = local_path(src_url, "src_url"), local_path(dst_url, "dst_url")
     with open_stream(src, "rb", "src_url") as source, open_stream(dst, "ab", "dst_url") as target:
-        # The size is fixed first: a file appended to itself would otherwise never end.
+        # Read the size first: a file that is appended to itself would never end.
         copy_stream(source, target, os.fstat(source.fileno()).st_size)
         target.flush()
         os.fsync(target.fileno())
 
 
 def _encode(data: Any, binary: bool) -> bytes:
-    """The bytes to write. They are made before a file is touched, so that unfit data costs nothing."""
+    """Returns the bytes to write. Called before the file is opened, so that invalid data changes nothing."""
     if not binary:
         if not isinstance(data, str):
             raise TypeError(f"data is {type(data).__name__}: expected str, or binary=True for bytes.")

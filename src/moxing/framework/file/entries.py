@@ -1,4 +1,4 @@
-"""What there is at a path, and what is in a directory, in one form for all backends."""
+"""Files and directories as all backends describe them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class FileStatistics:
-    """What `stat` returns: `length`, `mtime_nsec`, `is_directory`, and the names that `os.stat` has for them.
+    """The result of `stat`: `length`, `mtime_nsec`, `is_directory`, also under the names of `os.stat`.
 
     Example:
       >>> FileStatistics(length=3, mtime_nsec=2_000_000_000, is_directory=False).st_mtime
@@ -23,25 +23,25 @@ class FileStatistics:
 
     @property
     def st_size(self) -> int:
-        """The length, by its name in `os.stat`."""
+        """The length, under its name in `os.stat`."""
         return self.length
 
     @property
     def st_mtime_ns(self) -> int:
-        """The time of the last change in nanoseconds, by its name in `os.stat`."""
+        """The modification time in nanoseconds, under its name in `os.stat`."""
         return self.mtime_nsec
 
     @property
     def st_mtime(self) -> float:
-        """The time of the last change in seconds since 1970."""
+        """The modification time in seconds since 1970."""
         return self.mtime_nsec / 1e9
 
 
-class RemoteEntry(NamedTuple):
-    """Something in a directory of a store, by its path relative to that directory; `version` is its ETag.
+class FileEntry(NamedTuple):
+    """An entry of a directory, local or remote. `relative` is its path in the directory, `version` its ETag, if any.
 
     Example:
-      >>> RemoteEntry('train/a.jpg', False, 3).statistics().length
+      >>> FileEntry('train/a.jpg', False, 3).statistics().length
       3
     """
 
@@ -52,12 +52,12 @@ class RemoteEntry(NamedTuple):
     version: str = ""
 
     def statistics(self) -> FileStatistics:
-        """The same as `stat` says it."""
+        """Returns it as `stat` does."""
         return make_statistics(self.length, self.mtime_nsec, self.is_directory)
 
 
 def make_statistics(length: int, mtime_nsec: int, is_directory: bool) -> FileStatistics:
-    """Statistics with the mode bits of a file or directory.
+    """Returns statistics with the mode bits of a file or directory.
 
     Example:
       >>> stat_module.S_ISDIR(make_statistics(0, 0, True).st_mode)

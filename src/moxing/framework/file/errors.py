@@ -1,16 +1,35 @@
-"""The exceptions of `mox.file`. Each one is also the built-in exception that such a failure has in Python."""
+"""The exceptions of `mox.file`. Each one also derives from the built-in exception for the same failure."""
 
 from __future__ import annotations
 
 import errno
 import re
+from dataclasses import dataclass
 from typing import Any
 
 _BUCKET = re.compile("(s3|obs)://[^/]+/?")
+#: Error codes of our own, for a request that got no answer.
+BAD_CERTIFICATE = "BadCertificate"
+DAMAGED = "Damaged"
+NO_CREDENTIALS_CODE = "NoCredentials"
+#: Error codes that mean "try again". So do status 429 and every 5xx.
+_TRANSIENT_CODES = (
+    "SlowDown",
+    # The content was damaged on its way to the store.
+    "BadDigest",
+    "MalformedXML",
+    "XAmzContentSHA256Mismatch",
+    "IncompleteBody",
+    "RequestTimeout",
+    "InternalError",
+    "ServiceUnavailable",
+    "Throttling",
+    "ThrottlingException",
+)
 
 
 class UnsupportedSchemeError(ValueError):
-    """A url whose scheme has no backend here; the message names the package that has one.
+    """No backend serves the scheme of the URL. The message names the package to install.
 
     Example:
       >>> import moxing as mox
@@ -23,7 +42,7 @@ class UnsupportedSchemeError(ValueError):
 
 
 class MoxFileNotExistsException(FileNotFoundError):
-    """A file or directory that does not exist.
+    """The file or directory does not exist.
 
     Example:
       >>> import moxing as mox
@@ -36,7 +55,7 @@ class MoxFileNotExistsException(FileNotFoundError):
 
 
 class MoxFileNameDuplicateException(FileExistsError):
-    """A file and a directory that would need the same name, for instance in the target of `copy_parallel`.
+    """A file and a directory would need the same name, for example in the target of `copy_parallel`.
 
     Example:
       >>> issubclass(MoxFileNameDuplicateException, OSError)
@@ -45,7 +64,7 @@ class MoxFileNameDuplicateException(FileExistsError):
 
 
 class _ResponseException(OSError):
-    """A failure that an object store reported: `resp` is its response, None where there was no request."""
+    """An object store reported a failure. `resp` is its response, or None if no request was sent."""
 
     def __init__(self, resp: Any = None, *args: Any) -> None:
         super().__init__(*(args or (resp,)))
@@ -53,7 +72,7 @@ class _ResponseException(OSError):
 
 
 class MoxFileReadException(_ResponseException):
-    """The content of a file could not be read although the file could be opened.
+    """The file exists, but its content could not be read.
 
     Example:
       >>> MoxFileReadException(None, 'connection lost').resp is None
@@ -62,7 +81,7 @@ class MoxFileReadException(_ResponseException):
 
 
 class MoxFileRespException(_ResponseException):
-    """An object store refused a request; `resp` is its answer.
+    """An object store refused a request. `resp` is its response.
 
     Example:
       >>> MoxFileRespException({'status': 403}).resp
@@ -70,8 +89,67 @@ class MoxFileRespException(_ResponseException):
     """
 
 
+@dataclass(frozen=True)
+class StoreResponse:
+    """The response to a failed request. `status` is 0 if there was no response; `code` then says why.
+
+    Example:
+      >>> StoreResponse(503, 'SlowDown', 'Please reduce your request rate.', 'A1').errorCode
+      'SlowDown'
+    """
+
+    status: int
+    code: str
+    message: str
+    request_id: str = ""
+
+    @property
+    def errorCode(self) -> str:  # noqa: N802
+        """The code, under its name in the OBS SDK."""
+        return self.code
+
+    @property
+    def errorMessage(self) -> str:  # noqa: N802
+        """The message, under its name in the OBS SDK."""
+        return self.message
+
+    @property
+    def requestId(self) -> str:  # noqa: N802
+        """The request ID, under its name in the OBS SDK."""
+        return self.request_id
+
+    @property
+    def reason(self) -> str:
+        """Code and message."""
+        return f"{self.code}: {self.message}" if self.message else self.code
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same request may succeed later."""
+        if self.code in (BAD_CERTIFICATE, NO_CREDENTIALS_CODE):
+            return False
+        return self.status in (0, 408, 429) or self.status >= 500 or self.code in _TRANSIENT_CODES
+
+    def __str__(self) -> str:
+        status = f"{self.status} " if self.status else ""
+        request = f" (request {self.request_id})" if self.request_id else ""
+        return f"{status}{self.reason}{request}"
+
+
+def is_transient(error: BaseException) -> bool:
+    """Returns whether the request that raised `error` may succeed later.
+
+    Example:
+      >>> is_transient(FileNotFoundError(2, 'gone'))
+      False
+    """
+    response = getattr(error, "resp", None)
+    # A damaged object stays damaged.
+    return isinstance(response, StoreResponse) and response.is_transient and response.code != DAMAGED
+
+
 def not_exists(argument: str, url: str, advice: str = "no such file or directory") -> MoxFileNotExistsException:
-    """The exception for a missing file, which names the argument and the value.
+    """Returns the exception for a missing file. It names the argument and its value.
 
     Example:
       >>> print(not_exists('src_url', '/data/x'))
@@ -85,7 +163,7 @@ def not_exists(argument: str, url: str, advice: str = "no such file or directory
 
 
 def is_a_directory(argument: str, url: str, advice: str) -> IsADirectoryError:
-    """The exception for a directory where a file is needed.
+    """Returns the exception for a directory where a file is required.
 
     Example:
       >>> print(is_a_directory('src_url', '/data', 'give a file'))
@@ -95,7 +173,7 @@ def is_a_directory(argument: str, url: str, advice: str) -> IsADirectoryError:
 
 
 def not_a_directory(argument: str, url: str, advice: str) -> NotADirectoryError:
-    """The exception for a file where a directory is needed.
+    """Returns the exception for a file where a directory is required.
 
     Example:
       >>> print(not_a_directory('src_url', '/data/x', 'give a directory'))

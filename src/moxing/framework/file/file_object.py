@@ -1,4 +1,4 @@
-"""`mox.file.File`: a file object as `open` gives it, for every url that `mox.file` knows."""
+"""`mox.file.File`: a file object like that of `open`, for every URL that `mox.file` accepts."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import IO, Any
 
-from moxing.framework.file.backends import find_place
 from moxing.framework.file.errors import is_a_directory, not_exists
-from moxing.framework.file.paths import Url, local_path
+from moxing.framework.file.urls import Url, resolve
 
 MODES = ("r", "w", "a", "r+", "w+", "a+", "rb", "wb", "ab", "rb+", "wb+", "ab+")
 
 
 def normalize_mode(mode: str) -> str:
-    """One spelling for a mode, whatever the order of its letters. An unknown mode is a ValueError.
+    """Returns the usual spelling of a mode, in any order of its letters. An unknown mode is a ValueError.
 
     Example:
       >>> normalize_mode('br'), normalize_mode('r+b'), normalize_mode('rt')
       ('rb', 'rb+', 'r')
     """
     if isinstance(mode, str):
-        # 't' is Python's explicit word for text; with 'b' it contradicts itself.
+        # 't' means text, which contradicts 'b'.
         letters = mode.replace("t", "", 1) if "b" not in mode else mode
         for known in MODES:
             if sorted(known) == sorted(letters):
@@ -32,7 +31,7 @@ def normalize_mode(mode: str) -> str:
 
 
 def open_stream(path: str, mode: str, argument: str, **text: str | None) -> IO[Any]:
-    """`open` for a local path, with errors that name the caller's argument.
+    """Opens a local path. Errors name the caller's argument.
 
     Example:
       >>> open_stream('/no/such/file', 'rb', 'src_url')
@@ -52,14 +51,14 @@ def open_stream(path: str, mode: str, argument: str, **text: str | None) -> IO[A
 
 
 class File:
-    """An open file. It has the methods of Python's own file objects; text is UTF-8 whatever the locale.
+    """An open file with the methods of Python's file objects. Text is UTF-8, whatever the locale.
 
-    A file of an object store is read in ranges. What is written to one appears when it is closed: in modes w as new
-    content, in the others as the old content with the changes. A `with` block that an exception leaves changes nothing.
+    A file of an object store is read in ranges. What is written appears when the file is closed: as new content in the
+    modes w, as the old content with the changes in the others. An exception inside a `with` block discards the changes.
 
     Args:
       name: A path or url.
-      mode: One of r, w, a, r+, w+, a+; with a b in any place the file is binary.
+      mode: One of r, w, a, r+, w+, a+; with a b at any position the file is binary.
       encoding: As in `open`. By default UTF-8. (Not in the original MoXing.)
       errors: As in `open`. (Not in the original MoXing.)
       newline: As in `open`. (Not in the original MoXing.)
@@ -67,7 +66,7 @@ class File:
     Raises:
       ValueError: The mode is unknown.
       MoxFileNotExistsException: The file (to read) or its directory (to write) does not exist.
-      UnsupportedSchemeError: There is no backend for the scheme of `name`.
+      UnsupportedSchemeError: No backend serves the scheme of `name`.
 
     Example:
       >>> import moxing as mox, tempfile
@@ -92,7 +91,7 @@ class File:
 
     @classmethod
     def _open_as(cls, argument: str, name: Url, mode: str) -> File:
-        """A file whose errors call its name as the caller's argument is called."""
+        """Opens a file whose errors name the caller's argument."""
         file = cls.__new__(cls)
         file._open(name, mode, argument, None, None, None)
         return file
@@ -101,20 +100,19 @@ class File:
         self, name: Url, mode: str, argument: str, encoding: str | None, errors: str | None, newline: str | None
     ) -> None:
         self._mode = normalize_mode(mode)
-        place = find_place(name, argument)
-        path = local_path(name, argument) if place is None else place.path
+        location = resolve(name, argument)
         self._name = os.fsdecode(name)
         if "b" not in self._mode:
             encoding = encoding or "utf-8"
         text = {"encoding": encoding, "errors": errors, "newline": newline}
         self._stream: Any
         self._remote: Any = None
-        if place is None:
-            self._stream = open_stream(path, self._mode, argument, **text)
+        if isinstance(location, str):
+            self._stream = open_stream(location, self._mode, argument, **text)
         else:
-            from moxing.framework.file.remote_file import open_place
+            from moxing.framework.file.remote.open_file import open_remote
 
-            self._stream, self._remote = open_place(place, self._mode, argument, **text)
+            self._stream, self._remote = open_remote(location, self._mode, argument, **text)
 
     @property
     def name(self) -> str:
@@ -123,7 +121,7 @@ class File:
 
     @property
     def mode(self) -> str:
-        """The mode in its usual spelling: 'rb' for a file opened with 'br'."""
+        """The mode in its usual spelling, such as 'rb' for 'br'."""
         return self._mode
 
     @property
@@ -132,7 +130,7 @@ class File:
         return bool(self._stream.closed)
 
     def read(self, n: int | None = -1) -> Any:
-        """Reads `n` characters (bytes of a binary file), by default all that is left."""
+        """Reads `n` characters (bytes of a binary file), by default the rest of the file."""
         return self._stream.read(n)
 
     def readline(self, size: int = -1) -> Any:
@@ -164,7 +162,7 @@ class File:
         return int(self._stream.tell())
 
     def size(self) -> int:
-        """The size of the file in bytes, with everything that was written so far."""
+        """Returns the size of the file in bytes, including everything written so far."""
         if self._stream.writable():
             self._stream.flush()
         if self._remote is not None:
@@ -172,47 +170,47 @@ class File:
         return os.fstat(self._stream.fileno()).st_size
 
     def flush(self) -> None:
-        """Hands everything that was written to the operating system; of a url it is seen when the file is closed."""
+        """Flushes buffers to the operating system. The content of a URL appears when the file is closed."""
         self._stream.flush()
 
     def close(self) -> None:
-        """Closes the file; closing it again does nothing."""
+        """Closes the file. Closing it again does nothing."""
         self._stream.close()
 
     def fileno(self) -> int:
-        """The descriptor of the file; that of a url has none, which is an io.UnsupportedOperation."""
+        """Returns the file descriptor. A URL has none and raises io.UnsupportedOperation."""
         try:
             return int(self._stream.fileno())
         except io.UnsupportedOperation:
             raise io.UnsupportedOperation(
-                f"{self._name!r}: files of a store have no descriptor, which mmap and np.fromfile need; copy it to the "
+                f"{self._name!r}: a file of a store has no descriptor, which mmap and np.fromfile need; copy it to the "
                 "disk first, with mox.file.copy."
             ) from None
 
     def isatty(self) -> bool:
-        """Whether the file is a terminal."""
+        """Returns whether the file is a terminal."""
         return bool(self._stream.isatty())
 
     def readable(self) -> bool:
-        """Whether the mode allows reading."""
+        """Returns whether the mode allows reading."""
         return bool(self._stream.readable())
 
     def writable(self) -> bool:
-        """Whether the mode allows writing."""
+        """Returns whether the mode allows writing."""
         return bool(self._stream.writable())
 
     def seekable(self) -> bool:
-        """Whether `seek` works: not on a pipe or a terminal."""
+        """Returns whether `seek` works; it does not on a pipe or terminal."""
         return bool(self._stream.seekable())
 
     def __getattr__(self, attribute: str) -> Any:
-        # truncate, readinto, read1, buffer, encoding and the like, as far as the file has them.
+        # truncate, readinto, read1, buffer, encoding and others, if the file has them.
         if attribute in ("_stream", "_remote"):
             raise AttributeError(attribute)
         return getattr(self._stream, attribute)
 
     def __iter__(self) -> Iterator[Any]:
-        iter(self._stream)  # A closed file says so here, as Python's own does.
+        iter(self._stream)  # Raises for a closed file, as Python's own file objects do.
         return self
 
     def __next__(self) -> Any:
@@ -233,5 +231,5 @@ class File:
         return f"File({self._name!r}, {self._mode!r})"
 
 
-# Libraries ask isinstance(x, io.IOBase) to tell a file object from a path.
+# Libraries use isinstance(x, io.IOBase) to distinguish a file object from a path.
 io.IOBase.register(File)

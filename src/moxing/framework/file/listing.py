@@ -1,4 +1,4 @@
-"""What is in a directory."""
+"""Lists directories: list_directory, get_size, glob, scan_dir, walk."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from moxing.framework.file.backends import find_place
 from moxing.framework.file.errors import not_a_directory, not_exists
-from moxing.framework.file.paths import Url, local_path
+from moxing.framework.file.urls import Url, find_remote, local_path
 
 
 @dataclass(frozen=True)
 class TreeEntry:
-    """Something in a directory tree. `is_loop` marks a link to a directory above it, which nothing descends into.
+    """An entry of a local directory tree. `is_loop` marks a link to a directory above it, which is not followed.
 
     Example:
       >>> TreeEntry('train/a.jpg', is_directory=False).relative
@@ -27,9 +26,9 @@ class TreeEntry:
 
 
 def iterate_tree(root: str) -> Iterator[TreeEntry]:
-    """All that is in a local directory, directories before what they contain, in the order of the names.
+    """Yields everything below a local directory, sorted by name, directories before their content.
 
-    Links to directories are followed, as data sets are often put together from links.
+    Links to directories are followed: datasets often consist of links.
 
     Example:
       >>> import tempfile
@@ -38,7 +37,7 @@ def iterate_tree(root: str) -> Iterator[TreeEntry]:
       ...     [entry.relative for entry in iterate_tree(folder)]
       ['a', 'a/b']
     """
-    # A stack and no recursion: a tree may be deeper than Python's recursion limit.
+    # No recursion: a tree may be deeper than Python's recursion limit.
     stack = list(_read_directory(root, "", frozenset({_identity(root)})))
     while stack:
         entry, above = stack.pop()
@@ -73,18 +72,18 @@ def list_directory(
     *,
     recurisive: bool | None = None,
 ) -> list[str]:
-    """The names in a directory, sorted; with `recursive` the paths of everything below it.
+    """Returns the names in a directory, sorted; with `recursive` the paths of everything below it.
 
     Args:
       url: A path or url.
-      recursive: List what the directories in it contain, too. The paths are relative to `url`.
-      remove_sep: False to mark directories with a slash at the end.
-      skip_file: Leave out the files.
-      skip_dir: Leave out the directories (but not, with `recursive`, what they contain).
-      recurisive: The same as `recursive`; the documentation of MoXing spelt it so.
+      recursive: Whether to list the content of subdirectories, too. The paths are relative to `url`.
+      remove_sep: False to end the names of directories with a slash.
+      skip_file: Whether to omit files.
+      skip_dir: Whether to omit directories (but not, with `recursive`, their content).
+      recurisive: The same as `recursive`, as spelled in the documentation of the original MoXing.
 
     Raises:
-      MoxFileNotExistsException: There is no such directory.
+      MoxFileNotExistsException: The directory does not exist.
       NotADirectoryError: `url` is a file.
 
     Example:
@@ -98,10 +97,10 @@ def list_directory(
       ['train/a.txt']
     """
     entries: Iterator[Any]
-    if place := find_place(url, "url"):
-        from moxing.framework.file.remote_listing import has_path, read_entries, read_tree
+    if remote := find_remote(url, "url"):
+        from moxing.framework.file.remote.listing import has_path, read_entries, read_tree
 
-        entries = filter(has_path, (read_tree if recursive or recurisive else read_entries)(place, "url"))
+        entries = filter(has_path, (read_tree if recursive or recurisive else read_entries)(remote, "url"))
     elif recursive or recurisive:
         entries = iterate_tree(_directory(url))
     else:
@@ -116,10 +115,10 @@ def list_directory(
 
 
 def get_size(url: Url, recursive: bool = False, *, recurisive: bool | None = None) -> int:
-    """The size of a file in bytes. A directory has 0, or with `recursive` the sum of the files below it.
+    """Returns the size of a file in bytes. For a directory: 0, or with `recursive` the sum of all files below it.
 
     Raises:
-      MoxFileNotExistsException: There is nothing at `url`.
+      MoxFileNotExistsException: `url` does not exist.
 
     Example:
       >>> import moxing as mox, tempfile
@@ -128,13 +127,13 @@ def get_size(url: Url, recursive: bool = False, *, recurisive: bool | None = Non
       ...     mox.file.get_size(folder), mox.file.get_size(folder, recursive=True)
       (0, 5)
     """
-    if place := find_place(url, "url"):
-        found = place.backend.stat(place.path)
+    if remote := find_remote(url, "url"):
+        found = remote.backend.stat(remote.path)
         if found is None:
-            raise not_exists("url", place.url)
+            raise not_exists("url", remote.url)
         if not found.is_directory or not (recursive or recurisive):
             return found.length
-        return sum(entry.length for entry in place.backend.tree(place.path) if not entry.is_directory)
+        return sum(entry.length for entry in remote.backend.tree(remote.path) if not entry.is_directory)
     path = local_path(url, "url")
     if not os.path.exists(path):
         raise not_exists("url", path)
@@ -147,16 +146,16 @@ def get_size(url: Url, recursive: bool = False, *, recurisive: bool | None = Non
 
 
 def _size_or_zero(path: str) -> int:
-    # A link to nothing is in the tree, but has no content.
+    # A broken link is part of the tree, but has no content.
     return os.path.getsize(path) if os.path.exists(path) else 0
 
 
 def glob(url: Url, *, recursive: bool = False) -> list[str]:
-    """The paths that match a pattern, sorted. They begin as the pattern does: absolute if it is absolute.
+    """Returns the paths that match a pattern, sorted. They are absolute if the pattern is absolute.
 
     Args:
       url: A pattern with `*`, `?` and `[...]`, a path or url. The matches of a `file://` url are local paths.
-      recursive: Let `**` match any number of directories.
+      recursive: Whether `**` matches any number of directories.
 
     Example:
       >>> import moxing as mox, os, tempfile
@@ -166,22 +165,22 @@ def glob(url: Url, *, recursive: bool = False) -> list[str]:
       ...     [os.path.basename(path) for path in mox.file.glob(folder + '/*.jpg')]
       ['a.jpg']
     """
-    if place := find_place(url, "url"):
-        from moxing.framework.file.remote_listing import glob_place
+    if remote := find_remote(url, "url"):
+        from moxing.framework.file.remote.listing import glob_remote
 
-        return glob_place(place, recursive)
+        return glob_remote(remote, recursive)
     import glob as glob_module
 
     return sorted(glob_module.glob(local_path(url, "url"), recursive=recursive))
 
 
 def scan_dir(url: Url) -> Any:
-    """An iterator over the entries of a directory, each with `name`, `path`, `is_dir()`, `is_file()`, `stat()`.
+    """Returns an iterator over the entries of a directory, each with `name`, `path`, `is_dir()`, `is_file()`, `stat()`.
 
-    It is `os.scandir`, or the same for a url: a context manager, too, which closes it before its end.
+    It works as `os.scandir` and is a context manager, too.
 
     Raises:
-      MoxFileNotExistsException: There is no such directory.
+      MoxFileNotExistsException: The directory does not exist.
       NotADirectoryError: `url` is a file.
 
     Example:
@@ -191,10 +190,10 @@ def scan_dir(url: Url) -> Any:
       ...     [(entry.name, entry.is_dir()) for entry in mox.file.scan_dir(folder)]
       [('a.txt', False)]
     """
-    if place := find_place(url, "url"):
-        from moxing.framework.file.remote_listing import Scan
+    if remote := find_remote(url, "url"):
+        from moxing.framework.file.remote.listing import Scan
 
-        return Scan(place)
+        return Scan(remote)
     return os.scandir(_directory(url))
 
 
@@ -204,7 +203,7 @@ def walk(
     onerror: Callable[[OSError], object] | None = None,
     followlinks: bool = False,
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Goes through a directory tree as `os.walk` does: directory, names of its directories, names of its files.
+    """Walks a directory tree as `os.walk` does: yields directory, names of subdirectories, names of files.
 
     Example:
       >>> import moxing as mox, tempfile
@@ -213,10 +212,10 @@ def walk(
       ...     [(dirs, files) for _, dirs, files in mox.file.walk(folder)]
       [([], ['a.txt'])]
     """
-    if place := find_place(url, "url"):
-        from moxing.framework.file.remote_listing import walk_place
+    if remote := find_remote(url, "url"):
+        from moxing.framework.file.remote.listing import walk_remote
 
-        return walk_place(place, topdown, onerror)
+        return walk_remote(remote, topdown, onerror)
     return os.walk(local_path(url, "url"), topdown, onerror, followlinks)
 
 

@@ -1,4 +1,4 @@
-"""One path at a time: what is there, make, move, remove."""
+"""Operations on one path: exists, is_directory, stat, make_dirs, mk_dir, rename, remove."""
 
 from __future__ import annotations
 
@@ -7,45 +7,44 @@ import os
 import stat as stat_module
 from typing import Any
 
-from moxing.framework.file.backends import find_place
 from moxing.framework.file.entries import FileStatistics
 from moxing.framework.file.errors import not_exists
-from moxing.framework.file.paths import Url, is_inside, local_path
+from moxing.framework.file.urls import Url, find_remote, is_inside, local_path
 
 
 def exists(url: Url) -> bool:
-    """Whether there is a file or directory. A link to nothing does not exist.
+    """Returns whether a file or directory exists. A broken link does not exist.
 
     Example:
       >>> import moxing as mox
       >>> mox.file.exists('/no/such/file')
       False
     """
-    if place := find_place(url, "url"):
-        return place.backend.stat(place.path) is not None
+    if remote := find_remote(url, "url"):
+        return remote.backend.stat(remote.path) is not None
     return url not in ("", b"") and os.path.exists(local_path(url, "url"))
 
 
 def is_directory(url: Url) -> bool:
-    """Whether there is a directory; False too if there is nothing at all.
+    """Returns whether `url` is an existing directory.
 
-    On an object store it is a directory if a key begins with it and a slash.
+    On an object store, it is a directory if a key starts with it and a slash.
 
     Example:
       >>> import moxing as mox
       >>> mox.file.is_directory('/')
       True
     """
-    if place := find_place(url, "url"):
-        return place.backend.is_directory(place.path)
+    if remote := find_remote(url, "url"):
+        return remote.backend.is_directory(remote.path)
     return url not in ("", b"") and os.path.isdir(local_path(url, "url"))
 
 
 def stat(url: Url) -> FileStatistics:
-    """The size, the time of the last change and the kind of a file or directory.
+    """Returns size, modification time and kind of a file or directory.
 
     Raises:
-      MoxFileNotExistsException: There is nothing at `url`.
+      MoxFileNotExistsException: `url` does not exist.
 
     Example:
       >>> import moxing as mox, tempfile
@@ -54,10 +53,10 @@ def stat(url: Url) -> FileStatistics:
       ...     mox.file.stat(folder + '/a.txt').length
       5
     """
-    if place := find_place(url, "url"):
-        found = place.backend.stat(place.path)
+    if remote := find_remote(url, "url"):
+        found = remote.backend.stat(remote.path)
         if found is None:
-            raise not_exists("url", place.url)
+            raise not_exists("url", remote.url)
         return found
     path = local_path(url, "url")
     try:
@@ -65,12 +64,12 @@ def stat(url: Url) -> FileStatistics:
     except (FileNotFoundError, NotADirectoryError):
         raise not_exists("url", path) from None
     is_dir = stat_module.S_ISDIR(result.st_mode)
-    # A directory's own bytes on the disk are no content.
+    # The size of a directory entry on the disk is not content.
     return FileStatistics(0 if is_dir else result.st_size, result.st_mtime_ns, is_dir, result.st_mode)
 
 
 def make_dirs(url: Url) -> None:
-    """Creates a directory and the directories above it, as far as they are missing.
+    """Creates a directory and its missing parents.
 
     Raises:
       FileExistsError: A file has that name.
@@ -82,8 +81,8 @@ def make_dirs(url: Url) -> None:
       ...     mox.file.is_directory(folder + '/a/b')
       True
     """
-    if place := find_place(url, "url"):
-        remote_operations().make_dirs(place)
+    if remote := find_remote(url, "url"):
+        remote_operations().make_dirs(remote)
         return
     os.makedirs(local_path(url, "url"), exist_ok=True)
 
@@ -102,8 +101,8 @@ def mk_dir(url: Url) -> None:
       ...     mox.file.exists(folder + '/a')
       True
     """
-    if place := find_place(url, "url"):
-        remote_operations().mk_dir(place)
+    if remote := find_remote(url, "url"):
+        remote_operations().mk_dir(remote)
         return
     path = local_path(url, "url")
     try:
@@ -115,14 +114,14 @@ def mk_dir(url: Url) -> None:
 def rename(src_url: Url, dst_url: Url) -> None:
     """Moves a file or directory to another name, also to another disk or store.
 
-    An object store has no such operation: there it is a copy, made by the store itself if both names are in it, after
-    which the old one is removed. A process that is killed in between leaves both.
+    Object stores have no such operation: the object is copied (inside the store if possible), then the old one is
+    removed. A process that is killed in between leaves both.
 
-    A file at `dst_url` is replaced; a directory there is only replaced by a directory, and only if it is empty.
+    A file at `dst_url` is replaced. A directory there is replaced only by a directory, and only if it is empty.
 
     Args:
-      src_url: What to move, a path or url.
-      dst_url: Its new name, in a directory that exists.
+      src_url: The file or directory to move, a path or url.
+      dst_url: The new name, in a directory that exists.
 
     Raises:
       MoxFileNotExistsException: `src_url` or the directory of `dst_url` does not exist.
@@ -136,7 +135,7 @@ def rename(src_url: Url, dst_url: Url) -> None:
       ...     mox.file.list_directory(folder)
       ['b']
     """
-    if find_place(src_url, "src_url") or find_place(dst_url, "dst_url"):
+    if find_remote(src_url, "src_url") or find_remote(dst_url, "dst_url"):
         remote_operations().rename(src_url, dst_url)
         return
     src, dst = local_path(src_url, "src_url"), local_path(dst_url, "dst_url")
@@ -158,7 +157,7 @@ def rename(src_url: Url, dst_url: Url) -> None:
 
 
 def _move_to_other_device(src: str, dst: str) -> None:
-    """Copies beside `dst`, renames, and only then removes `src`: at every moment one of them is whole."""
+    """Copies next to `dst`, renames, then removes `src`: at any time one of them is complete."""
     import shutil
 
     temporary = os.path.join(os.path.dirname(os.path.abspath(dst)), f".mox-{os.urandom(8).hex()}.tmp")
@@ -177,18 +176,18 @@ def _move_to_other_device(src: str, dst: str) -> None:
 
 
 def remove(url: Url, recursive: bool = False, *, recurisive: bool | None = None) -> None:
-    """Removes a file, or with `recursive` a directory with all that is in it.
+    """Removes a file, or with `recursive` a directory and everything in it.
 
-    Nothing happens for a directory without `recursive`, and for the name of a file with a slash behind it. Of a link
-    to a directory only the link is removed.
+    Without `recursive`, a directory is left alone; so is a file whose name is given with a slash at the end. For a link
+    to a directory, only the link is removed.
 
     Args:
       url: A path or url.
-      recursive: Whether a directory is removed. A file is removed either way.
-      recurisive: The same; the documentation of MoXing spelt it so.
+      recursive: Whether to remove a directory. A file is removed either way.
+      recurisive: The same as `recursive`, as spelled in the documentation of the original MoXing.
 
     Raises:
-      MoxFileNotExistsException: There is nothing at `url`.
+      MoxFileNotExistsException: `url` does not exist.
 
     Example:
       >>> import moxing as mox, tempfile
@@ -201,30 +200,30 @@ def remove(url: Url, recursive: bool = False, *, recurisive: bool | None = None)
       True
       False
     """
-    if place := find_place(url, "url"):
-        remote_operations().remove(place, bool(recursive or recurisive))
+    if remote := find_remote(url, "url"):
+        remote_operations().remove(remote, bool(recursive or recurisive))
         return
     path = local_path(url, "url")
-    # Without the last slash a link is the link itself, not what it points to.
-    bare = path.rstrip("/") or path
-    if not os.path.lexists(bare):
+    # Without the slash, a link is the link itself, not what it points to.
+    name = path.rstrip("/") or path
+    if not os.path.lexists(name):
         raise not_exists("url", path)
-    if os.path.isdir(bare):
+    if os.path.isdir(name):
         if recursive or recurisive:
-            remove_tree(bare)
-    elif bare == path:
+            remove_tree(name)
+    elif name == path:
         os.remove(path)
 
 
 def remote_operations() -> Any:
-    """The same operations on backends, which most processes never need."""
-    from moxing.framework.file import remote_operations
+    """Returns the module for remote paths, which most processes never need."""
+    from moxing.framework.file.remote import operations as remote_operations
 
     return remote_operations
 
 
 def remove_tree(path: str) -> None:
-    """Removes whatever is at a local path, if anything; links are not followed.
+    """Removes a local file or directory if it exists. Links are not followed.
 
     Example:
       >>> remove_tree('/no/such/directory')

@@ -1,4 +1,4 @@
-"""How far a transfer has come, as a bar on a terminal."""
+"""The progress bar of a transfer, shown on a terminal."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-#: What is smaller is over before a bar could be read.
-_SMALLEST = 8 << 20
-_FEWEST_FILES = 200
-#: There is one terminal, and so at most one bar; its transfer may be made by many threads.
+#: A smaller transfer is over before a bar could be read.
+_MIN_BYTES = 8 << 20
+_MIN_FILES = 200
+#: There is one terminal, so there is at most one bar. Many threads may advance it.
 _advance: Callable[[int, int], object] | None = None
 
 
 def advance(count: int, files: int = 0) -> None:
-    """Tells that `count` more bytes have arrived, and `files` more files are complete; without a bar it does nothing.
+    """Advances the bar by `count` bytes and `files` files. Does nothing if no bar is shown.
 
     Example:
       >>> advance(100)
@@ -26,14 +26,14 @@ def advance(count: int, files: int = 0) -> None:
 
 @contextmanager
 def transfer_bar(total: int, description: str = "Copying", files: int = 1) -> Iterator[None]:
-    """Shows a bar for `total` bytes in `files` files while the block runs, if standard error is a terminal.
+    """Shows a progress bar for `total` bytes in `files` files, if standard error is a terminal.
 
     Example:
       >>> with transfer_bar(10):
       ...     advance(10)
     """
     global _advance
-    if (total < _SMALLEST and files < _FEWEST_FILES) or _advance is not None or not sys.stderr.isatty():
+    if (total < _MIN_BYTES and files < _MIN_FILES) or _advance is not None or not sys.stderr.isatty():
         yield
         return
     from rich.console import Console

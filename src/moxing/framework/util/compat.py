@@ -1,13 +1,13 @@
-"""Text and bytes, whichever of the two a script has."""
+"""Converts between text and bytes."""
 
 from __future__ import annotations
 
 
 def as_text(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") -> str:
-    """The text: bytes are decoded, text stays as it is.
+    """Returns text: decodes bytes, and returns text unchanged.
 
     Raises:
-      TypeError: The argument is neither text nor bytes.
+      TypeError: the argument is neither text nor bytes.
 
     Example:
       >>> as_text(b'flowers'), as_text('flowers')
@@ -21,10 +21,10 @@ def as_text(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") -> 
 
 
 def as_bytes(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") -> bytes:
-    """The bytes: text is encoded, bytes stay as they are.
+    """Returns bytes: encodes text, and returns bytes unchanged.
 
     Raises:
-      TypeError: The argument is neither text nor bytes.
+      TypeError: the argument is neither text nor bytes.
 
     Example:
       >>> as_bytes('flowers'), as_bytes(b'flowers')
@@ -38,7 +38,7 @@ def as_bytes(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") ->
 
 
 def as_str(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") -> str:
-    """The `str` of this Python, which is text.
+    """Returns a `str`, which is text in Python 3.
 
     Example:
       >>> as_str(b'flowers')

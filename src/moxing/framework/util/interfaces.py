@@ -1,4 +1,4 @@
-"""The network interfaces of this machine at which others reach it."""
+"""The network addresses of this machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def open_interfaces() -> list[str]:
-    """The addresses of this machine at which others can reach it: all but loopback. Empty where /proc does not tell.
+    """Returns the addresses at which other machines can reach this one: all but loopback. Empty without /proc.
 
     Example:
       >>> "127.0.0.1" in open_interfaces()

@@ -1,7 +1,8 @@
-"""Learning rates in stages, such as "5:0.1->0.4,90:0.4=>0.001": read, checked and computed.
+"""Learning rates in stages, such as "5:0.1->0.4,90:0.4=>0.001": parses, checks and computes them.
 
-There is no TensorFlow in here: training computes the rate from the same stages, on tensors, as the `moxing lr` command
-does, on arrays. What does the computing is a module that both have: `tensorflow` or `numpy`.
+It is in `framework`, not beside the other schedules: importing anything of `moxing.tensorflow` imports TensorFlow, and
+`moxing lr` must start at once. Training passes `tensorflow` as `library` and computes on tensors, `moxing lr` passes
+`numpy` and computes on arrays.
 """
 
 from __future__ import annotations
@@ -11,21 +12,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from moxing.framework.util.numbers_given import is_number
+from moxing.framework.util.number_checks import is_number
 
 _FORM = 'expected "EPOCH:RATE,EPOCH:RATE,...", where RATE is a number, a->b (linear) or a=>b (exponential)'
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The rate between two epochs.
+    """A stage of the learning rate.
 
     Attributes:
-      begin: the epoch it begins with.
-      end: the epoch it ends before; infinite for a rate that is always the same.
-      first: the rate at its begin.
-      last: the rate at its end.
-      exponential: the way between the two is exponential, not linear.
+      begin: first epoch.
+      end: epoch at which it ends; infinite for a constant rate.
+      first: rate at the beginning.
+      last: rate at the end.
+      exponential: true if the rate changes exponentially, false if linearly.
     """
 
     begin: float
@@ -35,13 +36,13 @@ class Stage:
     exponential: bool
 
     def rate(self, epoch: Any, library: Any) -> Any:
-        """The rate at an epoch of this stage; outside it is that of the nearer end.
+        """Returns the rate at an epoch; outside of the stage that of the nearer end.
 
         Args:
           epoch: a 64-bit tensor or array.
-          library: `tensorflow` or `numpy`, whichever `epoch` belongs to.
+          library: `tensorflow` for a tensor, `numpy` for an array.
         """
-        # Outside the stage the value is thrown away, but must not overflow.
+        # Outside of the stage the value is not used, but must not overflow.
         progress = library.minimum(library.maximum((epoch - self.begin) / (self.end - self.begin), 0.0), 1.0)
         if self.exponential:
             return self.first * (self.last / self.first) ** progress
@@ -49,7 +50,7 @@ class Stage:
 
 
 def parse_stages(lr_strategy: Any) -> list[Stage]:
-    """The stages of a strategy; an error names the piece that is wrong.
+    """Parses a strategy; a ValueError names the wrong piece.
 
     Example:
       >>> parse_stages('10:0.5,20:0.25')[1]
@@ -73,21 +74,21 @@ def parse_stages(lr_strategy: Any) -> list[Stage]:
 
 
 def check_counts(num_samples: Any, global_batch_size: Any) -> None:
-    """Raises an error where the sizes of an epoch and a step are no positive numbers."""
+    """Raises a ValueError unless both sizes are positive numbers."""
     for argument, value in (("num_samples", num_samples), ("global_batch_size", global_batch_size)):
         if not is_number(value) or not 0 < float(value) < math.inf:
             raise ValueError(f"piecewise_lr({argument}={value!r}): expected a positive number.")
 
 
 def rate_at(stages: Sequence[Stage], step: Any, num_samples: float, global_batch_size: float, library: Any) -> Any:
-    """The rate after so many steps. After the last stage its end value persists.
+    """Returns the rate at a step. After the last stage its end value persists.
 
     Args:
-      stages: what `parse_stages` returned.
-      step: a 64-bit floating-point tensor or array: the step at which a stage ends is then exact.
+      stages: the result of `parse_stages`.
+      step: a 64-bit floating-point tensor or array, so that stages end at the exact step.
       num_samples: samples in an epoch.
       global_batch_size: samples in a step.
-      library: `tensorflow` or `numpy`, whichever `step` belongs to.
+      library: `tensorflow` for a tensor, `numpy` for an array.
 
     Example:
       >>> import numpy
@@ -102,7 +103,7 @@ def rate_at(stages: Sequence[Stage], step: Any, num_samples: float, global_batch
 
 
 def _rates(text: str, piece: str) -> tuple[float, float, bool]:
-    """First and last rate of a stage, and whether the way between them is exponential."""
+    """Returns the first and last rate of a stage, and whether it is exponential."""
     arrow = next((arrow for arrow in ("->", "=>") if arrow in text), None)
     if arrow is None:
         rate = _number(text, piece)

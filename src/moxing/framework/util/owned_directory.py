@@ -1,4 +1,4 @@
-"""Temporary directories of one process each; where it was killed, the next one removes what it left."""
+"""Temporary directories that belong to one process. The next process removes those of killed processes."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import shutil
 import tempfile
 from contextlib import suppress
 
-#: The file in the directory that its process holds a lock on.
+#: The file in the directory on which its process holds a lock.
 _OWNER = "owner"
-#: Ends the name of a directory that is being removed.
-_GONE = "-gone"
+#: Suffix of a directory that is being removed.
+_REMOVED = "-gone"
 
 
 class OwnedDirectory:
-    """An empty directory for this process. Those of the same `start` whose processes are dead are removed.
+    """An empty directory for this process. Removes directories of the same prefix whose processes have died.
 
     Args:
-      above: the directory that it is made in; made if it is missing.
-      start: begins its name.
+      parent: the directory to create it in; created if it is missing.
+      prefix: prefix of its name.
 
     Attributes:
-      path: where it is.
+      path: the path of the directory.
 
     Example:
       >>> directory = OwnedDirectory(tempfile.gettempdir(), 'example-')
@@ -33,44 +33,44 @@ class OwnedDirectory:
       False
     """
 
-    def __init__(self, above: str, start: str) -> None:
-        os.makedirs(above, exist_ok=True)
-        for path in _own_directories(above, start):
-            _remove_if_left(path)
-        new = tempfile.mkdtemp(prefix=".moxing-new-", dir=above)
+    def __init__(self, parent: str, prefix: str) -> None:
+        os.makedirs(parent, exist_ok=True)
+        for path in _own_directories(parent, prefix):
+            _remove_if_abandoned(path)
+        new = tempfile.mkdtemp(prefix=".moxing-new-", dir=parent)
         self._lock = os.open(os.path.join(new, _OWNER), os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
-        # It gets its name when it is locked: what has the name and no lock was left behind.
-        self.path = os.path.join(above, f"{start}{os.urandom(6).hex()}")
+        # Renamed after locking: a directory of this name without a lock is abandoned.
+        self.path = os.path.join(parent, f"{prefix}{os.urandom(6).hex()}")
         os.rename(new, self.path)
 
     @staticmethod
-    def left_to_stay(above: str, start: str) -> list[str]:
-        """The directories of that kind that no process holds any more, since `leave` was called."""
-        found = [path for path in _own_directories(above, start) if not path.endswith(_GONE)]
+    def released(parent: str, prefix: str) -> list[str]:
+        """Returns the directories of this prefix on which a process has called `release`."""
+        found = [path for path in _own_directories(parent, prefix) if not path.endswith(_REMOVED)]
         return [path for path in found if not os.path.lexists(os.path.join(path, _OWNER))]
 
     def remove(self) -> None:
-        """Removes the directory with all that is in it. What cannot be removed is left to the next process."""
-        gone = self.path + _GONE
+        """Removes the directory and its contents. The next process removes what cannot be removed now."""
+        renamed = self.path + _REMOVED
         try:
-            # A thread that is still at work there makes nothing in it any more.
-            os.rename(self.path, gone)
+            # Threads that still run cannot create files in it any more.
+            os.rename(self.path, renamed)
         except OSError:
-            gone = self.path
-        _remove_tree(gone)
+            renamed = self.path
+        _remove_tree(renamed)
         os.close(self._lock)
 
-    def leave(self) -> None:
-        """The directory stays: from now on it is nobody's, and no process removes it."""
+    def release(self) -> None:
+        """Keeps the directory: no process removes it any more."""
         os.remove(os.path.join(self.path, _OWNER))
         os.close(self._lock)
 
 
-def _own_directories(above: str, start: str) -> list[str]:
-    """Those in `above` whose names begin so and that are this user's: of others it is not known what is in them."""
-    with suppress(FileNotFoundError), os.scandir(above) as entries:
-        found = [entry for entry in entries if entry.name.startswith(start) and entry.is_dir(follow_symlinks=False)]
+def _own_directories(parent: str, prefix: str) -> list[str]:
+    """Returns the directories with this prefix that belong to this user; others are never touched."""
+    with suppress(FileNotFoundError), os.scandir(parent) as entries:
+        found = [entry for entry in entries if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)]
         return sorted(entry.path for entry in found if _is_own(entry.path))
     return []
 
@@ -79,15 +79,15 @@ def _is_own(path: str) -> bool:
     try:
         return os.lstat(path).st_uid == os.getuid()
     except FileNotFoundError:
-        return False  # its process has removed it meanwhile
+        return False  # its process has just removed it
 
 
-def _remove_if_left(path: str) -> None:
-    with suppress(OSError):  # its process lives, or it was left to stay
+def _remove_if_abandoned(path: str) -> None:
+    with suppress(OSError):  # its process is alive, or has released it
         lock = os.open(os.path.join(path, _OWNER), os.O_RDWR)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # It may have been left to stay in between: then this is a lock on a file that is nowhere any more.
+            # If it was released in between, the locked file does not exist any more.
             if os.path.samestat(os.fstat(lock), os.stat(os.path.join(path, _OWNER))):
                 _remove_tree(path)
         finally:
@@ -95,7 +95,7 @@ def _remove_if_left(path: str) -> None:
 
 
 def _remove_tree(path: str) -> None:
-    """Removes what it can, and `owner` with the directory only after all else: by it the next process knows it."""
+    """Removes what it can; `owner` comes last, since the next process recognizes the directory by it."""
     with suppress(OSError):
         for name in os.listdir(path):
             below = os.path.join(path, name)

@@ -1,4 +1,4 @@
-"""The process that a script runs in."""
+"""Settings of the process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ _LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 def reset_logger(level: int | str = logging.INFO) -> None:
-    """Sets the level of the root logger and of TensorFlow's and MoXing's; `import moxing.tensorflow` put them to INFO.
+    """Sets the level of the root logger and of those of TensorFlow and MoXing.
+
+    `import moxing.tensorflow` has set them to INFO.
 
     Args:
-      level: A level of the `logging` module, as a number or a name.
+      level: a level of the `logging` module, as a number or a name.
 
     Raises:
-      ValueError: The level is no number and no known name.
+      ValueError: the level is neither a number nor a known name.
 
     Example:
       >>> reset_logger('WARNING')

@@ -1,11 +1,11 @@
-"""Connections from every worker to the next one, around which they add up arrays, and pass them on.
+"""Ring all-reduce and all-gather over sockets from every worker to the next one.
 
-TensorFlow's own collectives go through gRPC, which copies what it sends about six times; here the numbers go from the
-array to the socket and from the socket into the array. All workers must do the same in the same order.
+TensorFlow's collectives use gRPC, which copies the data about six times; here it goes from the array to the socket and
+from the socket into the array. All workers must make the same calls in the same order.
 
-The numbers are cut into as many parts as there are workers. In the first round every part goes around once and is added
-to on its way; in the second the sums go around, and every worker keeps them. So each worker sends 2 (n - 1) / n of the
-array, however many there are.
+An all-reduce divides the array into one part for every worker. In the first round (reduce-scatter) every part goes
+around once and is summed on its way; in the second (all-gather) the sums go around. So each worker sends 2 (n - 1) / n
+of the array, for any number n of workers.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-#: Bytes that are added up at a time: they stay in the processor's cache.
+#: Bytes that are added at a time: they fit into the cache of the processor.
 _PIECE_BYTES = 512 << 10
-#: Where TensorFlow's arrays begin: at multiples of this.
-_ALIGNED = 64
+#: Alignment of TensorFlow's arrays in bytes.
+_ALIGNMENT = 64
 _TOKEN_BYTES = 32
 _SECONDS_TO_CONNECT = 15.0
 
@@ -38,17 +38,17 @@ class Ring:
     """The connections of one worker.
 
     Args:
-      index: which worker this is.
-      size: how many there are.
-      previous: a connection from the worker before.
-      following: a connection to the next worker.
+      index: index of this worker.
+      size: number of workers.
+      previous: the connection from the previous worker.
+      following: the connection to the next worker.
 
     Example:
       >>> import concurrent.futures
       >>> pairs = [socket.socketpair() for _ in range(2)]
       >>> rings = [Ring(index, 2, pairs[index - 1][1], pairs[index][0]) for index in range(2)]
       >>> with concurrent.futures.ThreadPoolExecutor() as threads:
-      ...     sums = threads.map(Ring.add, rings, [np.array([1.0, 2.0]), np.array([10.0, 20.0])])
+      ...     sums = threads.map(Ring.all_reduce, rings, [np.array([1.0, 2.0]), np.array([10.0, 20.0])])
       ...     print([values.tolist() for values in sums])
       [[11.0, 22.0], [11.0, 22.0]]
       >>> for ring in rings:
@@ -62,19 +62,19 @@ class Ring:
             connection.settimeout(None)
             if connection.family in (socket.AF_INET, socket.AF_INET6):
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._results = Results()
-        #: The worker to blame when it breaks: the one that numbers are waited for, unless sending failed before.
+        self._buffers = BufferPool()
+        #: The worker that an error names: the previous one, unless sending to the next one has failed.
         self._broken_at = (index - 1) % size
-        # Both neighbours send at the same time: who only sent, until all was taken, would wait for ever.
+        # In a thread: if all workers blocked in sending, none would receive.
         self._sender = ThreadPoolExecutor(1, "ring")
 
-    def add(self, values: np.ndarray) -> np.ndarray:
-        """The sum of what all workers pass; each of them gets the same bits.
+    def all_reduce(self, values: np.ndarray) -> np.ndarray:
+        """Returns the sum of the arrays of all workers, bit for bit the same on all.
 
-        The array belongs to the ring, and is used again when nobody else holds it any more.
+        The memory of the result belongs to the ring and is reused once nothing else refers to it.
         """
         own = np.ascontiguousarray(values).reshape(-1)
-        total = self._results.array(own.size, own.dtype)
+        total = self._buffers.array(own.size, own.dtype)
         ends = [own.size * part // self._size for part in range(self._size + 1)]
         parts = [slice(*pair) for pair in itertools.pairwise(ends)]
         piece = max(1, _PIECE_BYTES // own.dtype.itemsize)
@@ -86,7 +86,7 @@ class Ring:
                 stop = min(start + piece, part.stop)
                 self._receive(arrived[: stop - start])
                 np.add(own[start:stop], arrived[: stop - start], out=total[start:stop])
-                # On to the next worker at once; when all have added to it, this is where the second round begins.
+                # Send on at once. After the last addition this is the first message of the second round.
                 sending = self._send(total[start:stop])
         for turn in range(self._size - 1):
             part = parts[(self._index - turn) % self._size]
@@ -94,22 +94,22 @@ class Ring:
             if turn < self._size - 2:
                 sending = self._send(total[part])
         try:
-            sending.result()  # who gets the sum may write into it
+            sending.result()  # the caller may write into the sum
         except OSError as error:
             raise self._broken() from error
         return total.reshape(values.shape)
 
-    def gather(self, values: np.ndarray) -> list[np.ndarray]:
-        """What all workers pass, by worker: flat arrays of one type, each as long as it is.
+    def all_gather(self, values: np.ndarray) -> list[np.ndarray]:
+        """Returns the arrays of all workers, by worker: flat arrays of one type, which may differ in length.
 
-        An array goes around once, and is sent n - 1 times.
+        Every array goes around once and is sent n - 1 times.
 
         Example:
           >>> import concurrent.futures
           >>> pairs = [socket.socketpair() for _ in range(2)]
           >>> rings = [Ring(index, 2, pairs[index - 1][1], pairs[index][0]) for index in range(2)]
           >>> with concurrent.futures.ThreadPoolExecutor() as threads:
-          ...     found = threads.map(Ring.gather, rings, [np.array([1, 2]), np.array([3])])
+          ...     found = threads.map(Ring.all_gather, rings, [np.array([1, 2]), np.array([3])])
           ...     print([[part.tolist() for part in parts] for parts in found])
           [[[1, 2], [3]], [[1, 2], [3]]]
           >>> for ring in rings:
@@ -127,15 +127,15 @@ class Ring:
             parts[(self._index - turn - 1) % self._size] = coming
         try:
             for sending in sent:
-                sending.result()  # who passes an array may write into it
+                sending.result()  # the caller may write into its array
         except OSError as error:
             raise self._broken() from error
         return parts
 
     def close(self) -> None:
-        """Ends the connections. Who waits in `add` or `gather`, in another thread, gets an error."""
+        """Closes the connections. A call of `all_reduce` or `all_gather` in another thread raises an error."""
         for connection in (self._previous, self._following):
-            with contextlib.suppress(OSError):  # the other side was faster
+            with contextlib.suppress(OSError):  # already closed by the other side
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
         self._sender.shutdown(wait=False)
@@ -150,7 +150,7 @@ class Ring:
         try:
             self._following.sendall(view)
         except OSError:
-            # `add` waits for the previous worker, and must not do so for ever.
+            # Wakes up `all_reduce`, which waits for the previous worker.
             self._broken_at = (self._index + 1) % self._size
             self.close()
             raise
@@ -170,23 +170,23 @@ class Ring:
         return RingBrokenError(f"the connection of worker {self._index} to worker {self._broken_at} has broken.")
 
 
-class Results:
-    """Memory that is used again when nobody holds it any more: new memory costs the system a page at a time."""
+class BufferPool:
+    """Memory that is reused once nothing refers to it: new memory costs a page fault every 4 kB."""
 
     def __init__(self) -> None:
         self._blocks: dict[int, list[np.ndarray]] = {}
 
     def array(self, size: int, dtype: np.dtype) -> np.ndarray:
-        """A flat array, where TensorFlow takes it without a copy."""
+        """Returns a flat array, aligned so that TensorFlow uses it without a copy."""
         count = size * dtype.itemsize
-        block = self._free(count + _ALIGNED)
-        start = -block.ctypes.data % _ALIGNED
+        block = self._free(count + _ALIGNMENT)
+        start = -block.ctypes.data % _ALIGNMENT
         return block[start : start + count].view(dtype)
 
     def _free(self, count: int) -> np.ndarray:
         blocks = self._blocks.setdefault(count, [])
         for block in blocks:
-            # Held by the list, the variable of the loop and the call, and by every array in it that somebody has.
+            # Three references are the list, the loop variable and the argument; any other is an array in use.
             if sys.getrefcount(block) <= 3:
                 return block
         blocks.append(np.empty(count, np.uint8))
@@ -198,11 +198,11 @@ def _bytes_of(values: np.ndarray) -> memoryview:
 
 
 class Listener:
-    """Where the worker before connects to.
+    """Accepts the connection of the previous worker.
 
     Attributes:
-      port: told to that worker, with `token`.
-      token: who connects must know it.
+      port: the port to connect to.
+      token: the secret that the previous worker must send.
     """
 
     def __init__(self) -> None:
@@ -213,41 +213,41 @@ class Listener:
         self.token = secrets.token_hex(_TOKEN_BYTES // 2)
 
     def accept(self) -> socket.socket:
-        """The connection of the one who knows the token; strangers are sent away."""
+        """Returns the connection that sends the token; closes all others."""
         self._socket.settimeout(_SECONDS_TO_CONNECT)
         while True:
             connection, _ = self._socket.accept()
             connection.settimeout(_SECONDS_TO_CONNECT)
             try:
-                said = connection.recv(_TOKEN_BYTES, socket.MSG_WAITALL)
+                received = connection.recv(_TOKEN_BYTES, socket.MSG_WAITALL)
             except OSError:
-                said = b""
-            if hmac.compare_digest(said, self.token.encode()):
+                received = b""
+            if hmac.compare_digest(received, self.token.encode()):
                 return connection
             connection.close()
 
     def close(self) -> None:
-        """Nobody can connect any more."""
+        """Stops listening."""
         self._socket.close()
 
 
-def connected(
-    index: int, addresses: Sequence[str], tell: Callable[[list[Any]], None], told: Callable[[], list[Any]]
+def connect_ring(
+    index: int, addresses: Sequence[str], send: Callable[[list[Any]], None], receive: Callable[[], list[Any]]
 ) -> Ring | None:
-    """The ring of all workers, as this one sees it; None where a neighbour cannot be reached.
+    """Connects this worker to the ring of all workers; returns None if a neighbor cannot be reached.
 
     Args:
-      index: which worker this is.
-      addresses: host:port of all of them.
-      tell: tells the worker before where to connect to.
-      told: what the next worker tells.
+      index: index of this worker.
+      addresses: host:port of all workers.
+      send: sends port and token of this worker's listener to the previous worker.
+      receive: receives port and token from the next worker.
     """
     following = (index + 1) % len(addresses)
     host = addresses[following].rpartition(":")[0].strip("[]")
     with contextlib.closing(Listener()) as listener, contextlib.ExitStack() as opened:
-        tell([listener.port, listener.token])
+        send([listener.port, listener.token])
         try:
-            out = opened.enter_context(connect(host, *told()))
+            out = opened.enter_context(connect(host, *receive()))
             back = opened.enter_context(listener.accept())
         except OSError:
             return None
@@ -256,7 +256,7 @@ def connected(
 
 
 def connect(host: str, port: int, token: str) -> socket.socket:
-    """A connection to the listener of the next worker."""
+    """Connects to the listener of the next worker."""
     connection = socket.create_connection((host, port), timeout=_SECONDS_TO_CONNECT)
     connection.sendall(token.encode())
     return connection

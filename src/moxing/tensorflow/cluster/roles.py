@@ -1,30 +1,33 @@
-"""The role of this process in a job: which worker or ps it is, and where the others are."""
+"""The role of a process in a job: which worker or ps it is, and the addresses of the others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
-from moxing.framework.flags import FLAGS, FlagError, expected_one_of
+from moxing.framework.flags import FlagError, expected_one_of
 
-_JOBS = ("ps", "worker", "controller")
+#: Name of the chief.
+CHIEF = "worker 0"
+_JOBS = ("worker", "ps", "controller", "evaluator")
 
 
 class RoleError(FlagError):
-    """The flags or the environment do not say who this process is, or contradict themselves or another process's."""
+    """The flags or the environment define no valid role, or contradict those of another process."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """Who this process is and who the others are. The default is a process on its own.
+    """The role of this process and the addresses of all processes. The default is a process that runs alone.
 
     Attributes:
       job: "worker", "ps", "controller" or "evaluator".
-      index: The number of this process in its job.
+      index: index of this process in its job.
       workers: host:port of the workers; worker 0 is the chief.
       ps: host:port of the parameter servers.
       controller: host:port of the controller of a job without ps.
-      origin: What told us, for messages, such as "--worker_hosts" or "TF_CONFIG".
+      origin: where the role comes from, for messages: "--worker_hosts" or "TF_CONFIG", for example.
 
     Example:
       >>> role = Role("worker", 1, workers=("a:2222", "b:2222"), ps=("c:2222",))
@@ -45,17 +48,17 @@ class Role:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether the job is more than this one process."""
+        """Whether the job has other processes."""
         return len(self.workers) > 1 or bool(self.ps) or self.controller is not None
 
     @property
     def is_chief(self) -> bool:
-        """Whether this process saves the checkpoints and writes the summaries."""
+        """Whether this process saves checkpoints and writes summaries."""
         return self.job == "worker" and self.index == 0
 
     @property
     def num_workers(self) -> int:
-        """How many workers share the data."""
+        """Number of workers that share the data."""
         return max(1, len(self.workers))
 
     @property
@@ -65,12 +68,12 @@ class Role:
 
     @property
     def address(self) -> str | None:
-        """host:port of this process, None where it has none."""
+        """host:port of this process, or None."""
         return self._members.get(self.name)
 
     @property
     def peers(self) -> dict[str, str]:
-        """The name and the address of all the others. An evaluator has none and is nobody's peer."""
+        """The addresses of all other processes, by name. An evaluator has no peers and is no peer of others."""
         if self.job == "evaluator":
             return {}
         return {name: address for name, address in self._members.items() if name != self.name}
@@ -89,76 +92,60 @@ class Role:
         return members if self.controller is None else members | {"controller": self.controller}
 
 
-def current_role() -> Role:
-    """The role of this process: by its flags, else by the environment it was started in, else alone.
+def check_role(environment: str, role: Any) -> Role:
+    """Returns a role that an environment defined, or raises an error that names the environment.
 
-    Raises:
-      RoleError: Where the flags or the environment contradict themselves.
+    Args:
+      environment: name of the environment.
+      role: what its function returned.
 
     Example:
-      >>> current_role()
-      Role(job='worker', index=0, workers=(), ps=(), controller=None, origin='')
+      >>> check_role("acme", Role("worker", 2, ("a:2222", "b:2222")))
+      Traceback (most recent call last):
+      ...
+      moxing.tensorflow.cluster.roles.RoleError: The cluster environment 'acme' returned Role(job='worker', index=2) \
+with 2 workers: expected an index from 0 to 1.
     """
-    from moxing.tensorflow.cluster import environments  # late, because the environments make roles
-
-    return _role_of_flags() or environments.detect() or Role()
-
-
-def _role_of_flags() -> Role | None:
-    """The role that the flags give, None where they name no host."""
-    job, index = FLAGS.get("job_name") or "", FLAGS.get("task_index") or 0
-    workers, ps, controllers = (_hosts(name) for name in ("worker_hosts", "ps_hosts", "controller_host"))
-    if job not in ("", *_JOBS):
-        raise RoleError(f"--job_name={job}: {expected_one_of(job, _JOBS)}")
-    if job == "ps" and not ps:
-        raise RoleError("--job_name=ps without --ps_hosts: give the host:port list of all parameter servers.")
-    if job == "controller" and not controllers:
-        raise RoleError("--job_name=controller without --controller_host: give the controller's host:port.")
-    if not workers:
-        _require_no_hosts(index, ps, controllers)
-        return None
-    if len(workers) == 1 and not ps and not controllers:
-        # Nobody connects to a worker on its own, so that its host needs no port.
-        check_index("--task_index", index, "--worker_hosts", workers)
-        return Role(workers=tuple(workers), origin="--worker_hosts")
-    lists = {"--worker_hosts": workers, "--ps_hosts": ps, "--controller_host": controllers}
-    check_addresses(lists)
-    if len(controllers) > 1:
-        raise RoleError(f"--controller_host={','.join(controllers)}: expected one host:port.")
-    if not job:
-        raise RoleError(
-            f"--worker_hosts={','.join(workers)}{_given('ps_hosts', ps)}{_given('controller_host', controllers)} is a "
-            f"cluster: give --job_name ({', '.join(_JOBS)}) and --task_index, which say which of these this process is."
-        )
-    name = "--controller_host" if job == "controller" else f"--{job}_hosts"
-    check_index("--task_index", index, name, lists[name])
-    return Role(job, index, tuple(workers), tuple(ps), controllers[0] if controllers else None, origin=name)
+    returned = f"The cluster environment {environment!r} returned "
+    if not isinstance(role, Role):
+        raise RoleError(f"{returned}{role!r}; expected a Role, or None outside of the environment.")
+    if role.job not in _JOBS:
+        chief = " The chief is worker 0." if role.job == "chief" else ""
+        raise RoleError(f"{returned}Role(job={role.job!r}): {expected_one_of(str(role.job), _JOBS)}{chief}")
+    for name, hosts in (("workers", role.workers), ("ps", role.ps)):
+        if not isinstance(hosts, tuple | list) or not all(isinstance(host, str) for host in hosts):
+            raise RoleError(f"{returned}Role({name}={hosts!r}): expected a tuple of host:port strings.")
+    if isinstance(role.index, bool) or not isinstance(role.index, int):
+        raise RoleError(f"{returned}Role(index={role.index!r}): expected an integer.")
+    if role.job != "evaluator":
+        _check_hosts(returned, role)
+    return replace(role, workers=tuple(role.workers), ps=tuple(role.ps))
 
 
-def _hosts(name: str) -> list[str]:
-    text = (FLAGS.get(name) or "").strip().rstrip(",")
-    return [host.strip() for host in text.split(",")] if text else []
-
-
-def _given(name: str, hosts: Sequence[str]) -> str:
-    return f" --{name}={','.join(hosts)}" if hosts else ""
-
-
-def _require_no_hosts(index: int, ps: Sequence[str], controllers: Sequence[str]) -> None:
-    for name, hosts in (("ps_hosts", ps), ("controller_host", controllers)):
-        if hosts:
+def _check_hosts(returned: str, role: Role) -> None:
+    controllers = [] if role.controller is None else [role.controller]
+    if role.is_cluster:
+        try:
+            check_addresses({"workers": role.workers, "ps": role.ps, "controller": controllers})
+        except RoleError as error:
+            raise RoleError(f"{returned}a Role with a wrong address: {error}") from None
+        if not role.workers:
             raise RoleError(
-                f"--{name}={','.join(hosts)} without --worker_hosts: give the host:port list of all workers too."
+                f"{returned}a Role with ps or controller and workers=(): expected all host:port of workers."
             )
-    if index:
-        raise RoleError(
-            f"--task_index={index} without --worker_hosts: give the list of hosts that it counts in, "
-            "or leave --task_index out for one process."
-        )
+    counts = {"worker": role.num_workers, "ps": len(role.ps), "controller": len(controllers)}
+    count = counts[role.job]
+    if 0 <= role.index < count:
+        return
+    hosts = f"{count} worker{'s' if count > 1 else ''}" if role.job == "worker" else f"{count} {role.job}"
+    expected = f"an index from 0 to {count - 1}" if count > 1 else "index=0"
+    if not count:
+        expected = f"the host:port of this process in {role.job}"
+    raise RoleError(f"{returned}Role(job={role.job!r}, index={role.index}) with {hosts}: expected {expected}.")
 
 
 def check_index(name: str, index: int, list_name: str, hosts: Sequence[str]) -> None:
-    """Raises an error where `index` is no place in `hosts`; the names are those the user knows them by.
+    """Raises an error if `index` is out of range for `hosts`; the names are for the message.
 
     Example:
       >>> check_index("--task_index", 2, "--ps_hosts", ["a:2222", "b:2222"])
@@ -175,14 +162,14 @@ expected 0 to 1.
 
 
 def check_addresses(lists: Mapping[str, Sequence[str]]) -> None:
-    """Raises an error where an address is not host:port or stands twice, in one list or in two.
+    """Raises an error if an address is not host:port, or is listed twice.
 
     Example:
       >>> check_addresses({"--worker_hosts": ["a:2222"], "--ps_hosts": ["a:2222"]})
       Traceback (most recent call last):
       ...
-      moxing.tensorflow.cluster.roles.RoleError: --ps_hosts: a:2222 stands in --worker_hosts too; every process needs \
-its own host:port.
+      moxing.tensorflow.cluster.roles.RoleError: --ps_hosts: a:2222 is in --worker_hosts too; every process needs its \
+own host:port.
     """
     seen: dict[tuple[str, int], str] = {}
     for name, addresses in lists.items():
@@ -193,13 +180,13 @@ its own host:port.
                 raise RoleError(f"{name}={','.join(addresses)}: {error}") from None
             first = seen.get((host.lower(), port))
             if first is not None:
-                where = "there twice" if first == name else f"in {first} too"
-                raise RoleError(f"{name}: {address} stands {where}; every process needs its own host:port.")
+                where = "listed twice" if first == name else f"in {first} too"
+                raise RoleError(f"{name}: {address} is {where}; every process needs its own host:port.")
             seen[host.lower(), port] = name
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """The host and the port of `host:port`; an IPv6 address stands in brackets.
+    """Splits `host:port`; an IPv6 address is in brackets.
 
     Example:
       >>> split_address("[fd00::2]:2222")

@@ -1,12 +1,12 @@
-"""Checks of arguments that all data sets have."""
+"""Checks of arguments that all datasets have."""
 
 from __future__ import annotations
 
-from moxing.framework.util.numbers_given import is_integer
+from moxing.framework.util.number_checks import is_integer
 
 
 def check_counts(at_least: int = 1, **counts: int | None) -> None:
-    """Raises for an argument that is neither None nor a number from `at_least`.
+    """Raises an error for an argument that is neither None nor an integer of at least `at_least`.
 
     Example:
       >>> check_counts(batch_size=0)

@@ -1,7 +1,7 @@
-"""A local cache of decoded images (or of encoded ones), so that only the first epoch reads and decodes.
+"""A local cache of decoded or encoded images, so that only the first epoch reads and decodes.
 
-One data file that only grows, and beside it an index of fixed-size entries. An entry is written after its data, so a
-process that is killed leaves nothing wrong behind.
+It is one data file that only grows, and an index of fixed-size entries. An entry is written after its data, so that a
+killed process leaves a valid cache.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.file.paths import local_path
+from moxing.framework.file.urls import local_path
 
-_ENTRY = struct.Struct("<qqqqqqq")  # number, offset, height, width, channels, size and time of the source file
+_ENTRY_FORMAT = struct.Struct("<qqqqqqq")  # number, offset, height, width, channels, size and time of the source file
 
 
-class _Place(NamedTuple):
+class _Entry(NamedTuple):
     offset: int
     shape: tuple[int, ...]
     stamp: tuple[int, int]
 
 
 def resolve_cache_dir(cache_dir: str | None, argument: str = "cache_dir") -> str | None:
-    """The local directory that `cache_dir` names; `'ENV'` is the value of `DLS_LOCAL_CACHE_PATH`.
+    """Returns the local directory of `cache_dir`; `'ENV'` is the value of `DLS_LOCAL_CACHE_PATH`.
 
     Args:
       cache_dir: a path, `file:///path`, or `'ENV'`.
-      argument: what it is called in errors.
+      argument: the name of the argument for error messages.
 
     Raises:
-      ValueError: It is the url of a store, or `'ENV'` and the variable is not set.
+      ValueError: it is the url of an object store, or `'ENV'` and the variable is not set.
 
     Example:
       >>> resolve_cache_dir('/cache'), resolve_cache_dir('file:///cache'), resolve_cache_dir(None)
@@ -49,14 +49,14 @@ def resolve_cache_dir(cache_dir: str | None, argument: str = "cache_dir") -> str
         return None
     if cache_dir != "ENV":
         return local_path(cache_dir, argument)
-    named = platform_cache_dir()
-    if named is None:
+    directory = platform_cache_dir()
+    if directory is None:
         raise ValueError(f"{argument}='ENV': the environment variable DLS_LOCAL_CACHE_PATH is not set.")
-    return named
+    return directory
 
 
 def platform_cache_dir() -> str | None:
-    """The local directory that `DLS_LOCAL_CACHE_PATH` names, if it is set.
+    """Returns the local directory in `DLS_LOCAL_CACHE_PATH`, if it is set.
 
     Example:
       >>> from unittest import mock
@@ -69,13 +69,13 @@ def platform_cache_dir() -> str | None:
 
 
 class ArrayCache:
-    """Arrays of bytes by number, in files of a directory of its own below `cache_dir`.
+    """Arrays of bytes by number, in a directory below `cache_dir`.
 
     Args:
-      cache_dir: where; made if it is missing.
-      names: the names of the samples; another set of names is another cache.
-      form: what is kept, such as 'decoded'; likewise.
-      remove_on_finish: remove the files when the process ends.
+      cache_dir: the parent directory; created if missing.
+      names: the names of the samples. Other names use another cache.
+      form: the kind of content, such as 'decoded'. Another form uses another cache.
+      remove_on_finish: whether to remove the files when the process ends.
 
     Example:
       >>> import tempfile
@@ -93,10 +93,10 @@ class ArrayCache:
         self._names = names
         self._lock = threading.Lock()
         self._data = os.open(os.path.join(self.directory, "data"), os.O_RDWR | os.O_CREAT, 0o644)
-        # Not at the end of the process, when a thread of TensorFlow may still be writing.
+        # Not at exit, when a thread of TensorFlow may still be writing.
         for descriptor in (self._data, self._index):
             weakref.finalize(self, os.close, descriptor).atexit = False
-        self._places: dict[int, _Place] = {}
+        self._entries: dict[int, _Entry] = {}
         self._unchecked: set[int] = set()
         self._end = 0
         self._full = False
@@ -105,24 +105,24 @@ class ArrayCache:
             atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
 
     def has(self, number: int) -> bool:
-        """Whether there is an array of a sample."""
-        place = self._places.get(number)
-        return place is not None and (number not in self._unchecked or self._is_fresh(number, place))
+        """Returns whether the cache has the array of a sample."""
+        entry = self._entries.get(number)
+        return entry is not None and (number not in self._unchecked or self._is_fresh(number, entry))
 
     def get(self, number: int) -> np.ndarray | None:
-        """The array of a sample, or None."""
-        place = self._places.get(number)
-        if place is None or (number in self._unchecked and not self._is_fresh(number, place)):
+        """Returns the array of a sample, or None."""
+        entry = self._entries.get(number)
+        if entry is None or (number in self._unchecked and not self._is_fresh(number, entry)):
             return None
-        array: np.ndarray = np.empty(place.shape, np.uint8)
-        read = os.preadv(self._data, [array.data], place.offset) if array.size else 0
+        array: np.ndarray = np.empty(entry.shape, np.uint8)
+        read = os.preadv(self._data, [array.data], entry.offset) if array.size else 0
         return array if read == array.size else None
 
     def put(self, number: int, array: np.ndarray) -> None:
-        """Keeps the array of a sample; a disk that is full ends the caching, not the training."""
+        """Adds the array of a sample. A full disk ends the caching, not the training."""
         stamp = self._stamp(number)
         with self._lock:
-            if self._full or number in self._places:
+            if self._full or number in self._entries:
                 return
             offset, self._end = self._end, self._end + array.size
         try:
@@ -131,34 +131,34 @@ class ArrayCache:
             while done < array.size:
                 done += os.pwrite(self._data, view[done:], offset + done)
             sizes = (*array.shape, *[-1] * (3 - array.ndim))
-            entry = _ENTRY.pack(number, offset, *sizes, *stamp)
-            if os.write(self._index, entry) < len(entry):
-                raise OSError("the index is cut")
+            packed = _ENTRY_FORMAT.pack(number, offset, *sizes, *stamp)
+            if os.write(self._index, packed) < len(packed):
+                raise OSError("the index is truncated")
         except OSError as error:
             self._full = True
-            tf.logging.warning("The cache in %s takes no more (%s); the run goes on without.", self.directory, error)
+            tf.logging.warning("Cannot write to the cache in %s (%s); continuing without it.", self.directory, error)
             return
-        self._places[number] = _Place(offset, array.shape, stamp)
+        self._entries[number] = _Entry(offset, array.shape, stamp)
 
     def _load(self) -> None:
-        """Takes over what an earlier process left; its source files are looked at again before they are believed."""
+        """Loads the entries of an earlier process. Each is compared with its source file before it is used."""
         size = os.fstat(self._data).st_size
         content = os.pread(self._index, os.fstat(self._index).st_size, 0)
-        usable = len(content) - len(content) % _ENTRY.size
+        usable = len(content) - len(content) % _ENTRY_FORMAT.size
         if usable < len(content):
             os.ftruncate(self._index, usable)
-        for number, offset, *sizes, length, time in _ENTRY.iter_unpack(content[:usable]):
+        for number, offset, *sizes, length, time in _ENTRY_FORMAT.iter_unpack(content[:usable]):
             shape = tuple(part for part in sizes if part >= 0)
             if offset + int(np.prod(shape)) <= size:
-                self._places[number] = _Place(offset, shape, (length, time))
-        self._unchecked = set(self._places)
+                self._entries[number] = _Entry(offset, shape, (length, time))
+        self._unchecked = set(self._entries)
         self._end = size
 
-    def _is_fresh(self, number: int, place: _Place) -> bool:
-        if self._stamp(number) != place.stamp:
-            self._places.pop(number, None)
+    def _is_fresh(self, number: int, entry: _Entry) -> bool:
+        if self._stamp(number) != entry.stamp:
+            self._entries.pop(number, None)
         self._unchecked.discard(number)
-        return number in self._places
+        return number in self._entries
 
     def _stamp(self, number: int) -> tuple[int, int]:
         try:
@@ -169,9 +169,9 @@ class ArrayCache:
 
 
 def _own_directory(path: str) -> tuple[str, int]:
-    """A directory that no other cache is using now, and its index, opened: `path`, or one beside it.
+    """Returns a directory that no other cache uses, `path` or a sibling of it, and its open index file.
 
-    Two caches that write into one data file would each put its images over the other's.
+    Two caches with one data file would overwrite each other's images.
     """
     copy = 1
     while True:
@@ -187,5 +187,5 @@ def _own_directory(path: str) -> tuple[str, int]:
             continue
         if os.path.exists(name) and os.path.samestat(os.fstat(index), os.stat(name)):
             return directory, index
-        # A process that has just ended has removed it in between.
+        # A process that has just ended has removed the directory.
         os.close(index)

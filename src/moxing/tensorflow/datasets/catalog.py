@@ -1,4 +1,4 @@
-"""Well-known data sets by name, as TF-Slim's conversion scripts write them."""
+"""Well-known datasets by name, as TF-Slim's conversion scripts write them."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.base_dataset import BaseDataset
-from moxing.tensorflow.datasets.tfrecord.tfrecord_common import decoded_source
+from moxing.tensorflow.datasets.tfrecord.tfrecord_common import RecordReading, decoded_source
 from moxing.tensorflow.datasets.tfrecord.tfrecord_metadata import ImageClassificationTFRecordMetadata
 from moxing.tf1.contrib import slim
 
 
 @dataclass(frozen=True)
 class DatasetMeta:
-    """What is known of a data set by its name.
+    """The metadata of a well-known dataset.
 
     Attributes:
-      splits_to_sizes: samples in `train` and in `eval`.
-      num_classes: number of classes.
+      splits_to_sizes: the number of samples in `train` and in `eval`.
+      num_classes: the number of classes.
     """
 
     splits_to_sizes: Mapping[str, int]
@@ -36,7 +36,7 @@ class _Entry:
     eval: int
     num_classes: int
     patterns: Mapping[str, str]
-    eval_name: str  # TF-Slim's own name of the split that MoXing calls eval
+    eval_name: str  # TF-Slim's name of the split that MoXing calls eval
     image_shape: tuple[int, int, int] | None = None
 
 
@@ -53,7 +53,7 @@ _CATALOG = {
 
 
 def get_dataset_meta(name: str) -> DatasetMeta:
-    """Sizes and number of classes of a well-known data set.
+    """Returns the sizes and the number of classes of a well-known dataset.
 
     Args:
       name: `'mnist'`, `'cifar10'`, `'flowers'` or `'imagenet'`.
@@ -67,16 +67,16 @@ def get_dataset_meta(name: str) -> DatasetMeta:
 
 
 def get_dataset(name: str, split_name: str, dataset_dir: str, capacity: int = 256) -> BaseDataset:
-    """A well-known data set from the TFRecord files that TF-Slim's scripts make. Make it inside `input_fn`.
+    """Returns a well-known dataset, from the TFRecord files of TF-Slim's scripts. Call it inside `input_fn`.
 
     Args:
       name: `'mnist'`, `'cifar10'`, `'flowers'` or `'imagenet'`.
-      split_name: `'train'` or `'eval'`; TF-Slim's names `'test'` and `'validation'` are understood.
+      split_name: `'train'` or `'eval'`; TF-Slim's names `'test'` and `'validation'` also work.
       dataset_dir: the directory of the files.
-      capacity: records that are read ahead.
+      capacity: the number of records to prefetch.
 
     Returns:
-      An object whose `get(['image', 'label'])` returns the tensors of one sample; `train` is shuffled. It has no end.
+      An object whose `get(['image', 'label'])` returns the tensors of one sample; `train` is shuffled. It never ends.
     """
     entry = _lookup(name)
     check_counts(capacity=capacity)
@@ -100,8 +100,7 @@ class _CatalogDataset(BaseDataset):
         shape = entry.image_shape
         image = decoder.Image(shape=shape, channels=shape[2]) if shape else decoder.Image()
         handlers = {"image": image, "label": decoder.Tensor("image/class/label", shape=[])}
-        self._source = decoded_source(metadata, keys, handlers, num_epochs=None, shuffle=split == "train")
-        self._source.capacity = capacity
+        self._source = decoded_source(metadata, keys, handlers, RecordReading(split == "train", capacity=capacity))
 
 
 def _lookup(name: str) -> _Entry:

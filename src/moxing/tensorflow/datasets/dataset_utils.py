@@ -1,4 +1,4 @@
-"""Helpers that scripts which write and read data sets know from TF-Slim."""
+"""Helpers of TF-Slim for scripts that write and read datasets."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.framework import file
-from moxing.framework.file.paths import Url
+from moxing.framework.file.urls import Url
 from moxing.tensorflow.datasets.raw.labels import read_label_map, write_labels
 
 LABELS_FILENAME = "labels.txt"
 
 
 def has_labels(dataset_dir: Url, filename: str = LABELS_FILENAME) -> bool:
-    """Whether a data set has a labels file.
+    """Returns whether a dataset has a labels file.
 
     Example:
       >>> has_labels('/no/such/folder')
@@ -27,11 +27,11 @@ def has_labels(dataset_dir: Url, filename: str = LABELS_FILENAME) -> bool:
 
 
 def read_label_file(dataset_dir: Url, filename: str = LABELS_FILENAME) -> dict[int, str]:
-    """The class names of a data set by their index. See `labels.read_label_map` for what the file may contain.
+    """Returns the class names of a dataset by index. See `labels.read_label_map` for the format of the file.
 
     Raises:
-      MoxFileNotExistsException: There is no such file.
-      ValueError: A line cannot be understood; the message names it.
+      MoxFileNotExistsException: there is no such file.
+      ValueError: a line has the wrong format; the message names it.
 
     Example:
       >>> import tempfile
@@ -46,12 +46,12 @@ def read_label_file(dataset_dir: Url, filename: str = LABELS_FILENAME) -> dict[i
 def write_label_file(
     labels_to_class_names: Mapping[int, str], dataset_dir: Url, filename: str = LABELS_FILENAME
 ) -> None:
-    """Writes the labels file of a data set, one line `index:name` per class.
+    """Writes the labels file of a dataset, one line `index:name` per class.
 
     Args:
-      labels_to_class_names: The names by their index.
-      dataset_dir: The directory, which exists.
-      filename: The name of the file in it.
+      labels_to_class_names: the names by index.
+      dataset_dir: the directory, which must exist.
+      filename: the name of the file in it.
 
     Example:
       >>> import tempfile
@@ -66,10 +66,10 @@ def write_label_file(
 
 
 def int64_feature(values: Any) -> tf.train.Feature:
-    """A `tf.train.Feature` of integers.
+    """Returns a `tf.train.Feature` of integers.
 
     Args:
-      values: One integer or a sequence or array of them, which is flattened.
+      values: one integer, or a sequence or array of them, which is flattened.
 
     Example:
       >>> list(int64_feature([3, 4]).int64_list.value)
@@ -82,10 +82,10 @@ def int64_feature(values: Any) -> tf.train.Feature:
 
 
 def float_feature(values: Any) -> tf.train.Feature:
-    """A `tf.train.Feature` of numbers in single precision.
+    """Returns a `tf.train.Feature` of numbers in single precision.
 
     Args:
-      values: One number or a sequence or array of them, which is flattened.
+      values: one number, or a sequence or array of them, which is flattened.
 
     Example:
       >>> list(float_feature(0.5).float_list.value)
@@ -98,10 +98,10 @@ def float_feature(values: Any) -> tf.train.Feature:
 
 
 def bytes_feature(values: Any) -> tf.train.Feature:
-    """A `tf.train.Feature` of bytes.
+    """Returns a `tf.train.Feature` of bytes.
 
     Args:
-      values: One bytes or str, or a sequence of them; a str is stored as UTF-8.
+      values: one bytes or str, or a sequence of them; a str is stored as UTF-8.
 
     Example:
       >>> list(bytes_feature('jpg').bytes_list.value)
@@ -114,14 +114,14 @@ def bytes_feature(values: Any) -> tf.train.Feature:
 
 
 def image_to_tfexample(image_data: bytes, image_format: bytes | str, height: int, width: int, class_id: int) -> Any:
-    """A `tf.train.Example` of one image with its class, under the keys that TF-Slim's readers look for.
+    """Returns a `tf.train.Example` of one image with its class, with the keys of TF-Slim's readers.
 
     Args:
-      image_data: The encoded image, the content of its file.
+      image_data: the encoded image, the content of its file.
       image_format: `jpg` or `png`.
-      height: Its height in pixels.
-      width: Its width in pixels.
-      class_id: The index of its class.
+      height: the height in pixels.
+      width: the width in pixels.
+      class_id: the index of the class.
 
     Example:
       >>> example = image_to_tfexample(b'...', b'jpg', 20, 30, 7)
@@ -146,6 +146,6 @@ def _as_bytes(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
-        # A file name may hold bytes that are no UTF-8.
+        # A file name may contain bytes that are not UTF-8.
         return value.encode("utf-8", "surrogateescape")
     raise TypeError(f"values holds {value!r}: expected bytes or str.")

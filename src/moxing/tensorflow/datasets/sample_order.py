@@ -1,7 +1,7 @@
-"""Which sample stands at which position of the data, epoch after epoch.
+"""The order of the samples: which sample is at which position of the data, epoch after epoch.
 
-The order of an epoch follows from the seed and the epoch's number alone. So the place in the data is one number, and
-going on from it takes no longer at the millionth sample than at the first.
+The order of an epoch depends only on the seed and the number of the epoch. So the position in the data is one number,
+and resuming at the millionth sample takes no longer than starting at the first.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 
 
 class SampleOrder:
-    """The sequence of sample numbers that a data set delivers.
+    """The sequence of sample numbers that a dataset delivers.
 
     Args:
-      count: samples in an epoch.
-      epochs: how many epochs; None: without end.
-      seed: two numbers; None: every epoch in the order of the samples.
-      runs: where samples that lie one after the other on the disk are to be read about together: the lengths of
-        such runs, which sum to `count`.
-      mixed: over how many samples the order is mixed, when there are `runs`.
+      count: the number of samples in an epoch.
+      epochs: the number of epochs; None for no end.
+      seed: two numbers; None does not shuffle.
+      runs: the lengths of runs of samples that are neighbours on the disk and should be read at about the same time;
+        they sum to `count`.
+      shuffled_over: the number of samples to shuffle over within the order of the `runs`.
 
     Example:
       >>> order = SampleOrder(4, epochs=2, seed=(1, 1))
@@ -35,18 +35,18 @@ class SampleOrder:
         epochs: int | None = None,
         seed: tuple[int, int] | None = None,
         runs: Sequence[int] | None = None,
-        mixed: int = 1,
+        shuffled_over: int = 1,
     ) -> None:
         self.count = count
         self.total = None if epochs is None else count * epochs
         self._seed = seed
-        self._runs = None if runs is None or mixed >= count else np.asarray(runs, np.int64)
-        self._mixed = mixed
-        # Positions come in order, with little going back and forth around the end of an epoch.
+        self._runs = None if runs is None or shuffled_over >= count else np.asarray(runs, np.int64)
+        self._shuffled_over = shuffled_over
+        # Positions come in order, except for a few around the end of an epoch.
         self._epoch = lru_cache(maxsize=2)(self._order_of)
 
     def shard(self, workers: int, index: int) -> SampleOrder:
-        """The order of worker `index`: every `workers`-th position, beginning with its own.
+        """Returns the order of worker `index`: every `workers`-th position, starting at `index`.
 
         Example:
           >>> [SampleOrder(5, epochs=2).shard(2, worker).numbers(np.arange(5)).tolist() for worker in range(2)]
@@ -55,14 +55,14 @@ class SampleOrder:
         return _Shard(self, workers, index)
 
     def numbers(self, positions: np.ndarray) -> np.ndarray:
-        """The sample numbers at `positions`."""
-        epochs, places = np.divmod(positions, self.count)
+        """Returns the sample numbers at `positions`."""
+        epochs, offsets = np.divmod(positions, self.count)
         if self._seed is None:
-            return places
-        numbers = np.empty_like(places)
+            return offsets
+        numbers = np.empty_like(offsets)
         for epoch in np.unique(epochs):
-            here = epochs == epoch
-            numbers[here] = self._epoch(int(epoch))[places[here]]
+            in_epoch = epochs == epoch
+            numbers[in_epoch] = self._epoch(int(epoch))[offsets[in_epoch]]
         return numbers
 
     def _order_of(self, epoch: int) -> np.ndarray:
@@ -75,12 +75,12 @@ class SampleOrder:
         lengths = self._runs[order]
         before = np.cumsum(lengths) - lengths
         numbers = np.arange(self.count) + np.repeat(starts[order] - before, lengths)
-        stretch: np.ndarray = np.arange(self.count) // self._mixed
+        stretch: np.ndarray = np.arange(self.count) // self._shuffled_over
         return numbers[np.argsort(stretch + generator.random(self.count), kind="stable")]
 
 
 class _Shard(SampleOrder):
-    """A part of another order, with positions of its own."""
+    """A shard of another order, with its own positions."""
 
     def __init__(self, whole: SampleOrder, workers: int, index: int) -> None:
         super().__init__(whole.count)

@@ -1,94 +1,94 @@
-"""From numbered samples to a `tf.data.Dataset` that can begin anywhere and survives samples that cannot be read.
+"""Builds a `tf.data.Dataset` from numbered samples. It can start at any position and skips samples that cannot be read.
 
-    positions ─► numbers (SampleOrder) ─► fetch, many at a time ─► read, in parallel, may fail ─► gaps are noted
+    positions ─► numbers (SampleOrder) ─► fetch, many at a time ─► stages, in parallel, may fail ─► log the gaps
 
-A sample is numbered before it is read, so a gap in the numbers afterwards tells which one was bad.
+A sample is numbered before it is read. A gap in the numbers afterwards therefore tells which sample was bad.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.datasets.journal import BadSample, Journal, guarded
+from moxing.tensorflow.datasets.bad_samples import BadSample, BadSampleLog, NoUsableSamplesError
 from moxing.tensorflow.datasets.sample_order import SampleOrder
-from moxing.tf1.datasets import handle
+from moxing.tf1.graph.dataset_properties import variant_tensor
 
-#: Samples that one call from TensorFlow into Python asks for.
+#: Samples per call from TensorFlow into Python.
 _CHUNK = 64
 
 _ENDLESS = 2**62
 
-#: Names of the features that every sample carries beside its own.
+#: Names of the features that every sample has in addition to its own.
 POSITION, NUMBER, SEED = "moxing/position", "moxing/number", "moxing/seed"
 HIDDEN = (POSITION, NUMBER, SEED)
 
 Features = dict[str, tf.Tensor]
 
 
-class Samples(Protocol):
-    """Numbered samples."""
+class Samples(ABC):
+    """Numbered samples.
 
-    #: What `fetch` returns: name, and type and shape for one sample.
+    Attributes:
+      columns: the type and shape of one sample for each array that `fetch` returns, by name.
+      lookahead: how many samples beyond the current chunk `prefetch` is called with; 0 if it is not needed.
+    """
+
     columns: Mapping[str, tf.TensorSpec]
+    lookahead: int = 0
 
+    @abstractmethod
     def fetch(self, numbers: np.ndarray) -> list[np.ndarray]:
-        """The columns of these samples. It does not raise: what is wrong with a sample shows when it is read."""
+        """Returns the columns of these samples. Does not raise for a bad sample: it fails in a stage."""
 
+    @abstractmethod
     def explain(self, number: int) -> BadSample:
-        """Why a sample cannot be read; called for those that failed."""
+        """Returns why a sample cannot be read. Called for samples that failed."""
 
-
-@runtime_checkable
-class Foreseen(Protocol):
-    """Samples that want to know ahead which of them come next."""
-
-    #: How many.
-    lookahead: int
-
-    def expect(self, numbers: np.ndarray) -> None:
-        """These are fetched next, in this order; does not wait."""
+    def prefetch(self, numbers: np.ndarray) -> None:  # noqa: B027  by default there is nothing to start
+        """Starts reading the samples that are fetched next, in this order. Does not wait."""
 
 
 class Resumable(Protocol):
-    """Makes a data set that can begin anywhere."""
+    """Builds a dataset that can start at any position."""
 
     @property
     def endless(self) -> bool:
-        """True when the data has no end."""
+        """Whether the data never ends."""
 
     def build(self, start: int = 0) -> tf.data.Dataset:
-        """The data set from the position `start` on, in the current graph."""
+        """Builds the dataset from position `start` on, in the current graph."""
 
     def position_after(self, start: int, elements: int) -> int:
-        """The position behind `elements` elements of a data set that began at `start`."""
+        """Returns the position after `elements` elements of a dataset that started at `start`."""
 
 
 @dataclass(eq=False)
 class SampleSource:
-    """Samples in an order, read by TensorFlow operations.
+    """Samples in a given order, read by TensorFlow operations.
 
     Attributes:
-      samples: where they come from.
-      order: which one comes when.
-      seed: of random work on samples.
-      journal: is told of samples that cannot be read.
-      stages: functions from the columns of a sample to its features, each with the number of samples that it works on
-        at once; a sample on which one of them fails is left out.
-      capacity: fetched samples that wait for the stages.
-      fetchers: how many chunks of samples are fetched at once.
-      finish: makes of the samples what the data set delivers; batches, for instance.
-      samples_per_element: how many samples are in one element after `finish`.
+      samples: the samples.
+      order: the order of the samples.
+      seed: the seed of random operations on samples.
+      bad_samples: the log of samples that cannot be read.
+      stages: functions from the features of a sample to its features, each with the number of samples that it
+        processes in parallel. A sample for which one of them fails is skipped.
+      capacity: the number of fetched samples that wait for the stages.
+      fetchers: the number of chunks that are fetched in parallel.
+      finish: turns the dataset of samples into the dataset that is delivered; it may batch, for instance.
+      samples_per_element: the number of samples in one element after `finish`.
     """
 
     samples: Samples
     order: SampleOrder
     seed: tuple[int, int]
-    journal: Journal
+    bad_samples: BadSampleLog
     stages: list[tuple[Callable[[Features], Features], int]]
     capacity: int = 256
     fetchers: int = 1
@@ -98,35 +98,35 @@ class SampleSource:
 
     @property
     def endless(self) -> bool:
-        """True when the data has no end."""
+        """Whether the data never ends."""
         return self.order.total is None
 
     def build(self, start: int = 0) -> tf.data.Dataset:
-        """The data set from the position `start` on, in the current graph."""
+        """Builds the dataset from position `start` on, in the current graph."""
         end = _ENDLESS if self.order.total is None else self.order.total
         dataset = tf.data.Dataset.range(start, end, _CHUNK)
-        # In order, whatever the user's options say: a sample that comes late would be taken for a bad one.
+        # Always deterministic, whatever the user's options say: a sample that comes late would count as bad.
         dataset = dataset.map(self._fetch, num_parallel_calls=self.fetchers, deterministic=True)
         dataset = dataset.unbatch().prefetch(self.capacity)
         for stage, parallel in self.stages:
-            dataset = dataset.map(self._keeping_position(stage), num_parallel_calls=parallel, deterministic=True)
-        # A gap shows against what comes after it. After every chunk comes a milestone, which is never bad: without
-        # them, nothing would show at the very end, and TensorFlow would skip bad samples for ever if all are bad.
-        milestones = _milestones(dataset.element_spec, start, end)
+            dataset = dataset.map(_keep_hidden_features(stage), num_parallel_calls=parallel, deterministic=True)
+        # The next element reveals a gap. A marker, which is never bad, follows every chunk. Without markers, gaps at
+        # the end would go unnoticed, and TensorFlow would skip bad samples forever if all samples are bad.
+        markers = _markers(dataset.element_spec, start, end)
         turns = tf.data.Dataset.from_tensor_slices(np.repeat(np.int64([0, 1]), [_CHUNK, 1])).repeat()
-        dataset = tf.data.Dataset.choose_from_datasets([dataset, milestones], turns, stop_on_empty_dataset=False)
-        dataset = dataset.ignore_errors().scan((np.int64(start), np.int64(start)), self._notice_gaps(start))
+        dataset = tf.data.Dataset.choose_from_datasets([dataset, markers], turns, stop_on_empty_dataset=False)
+        dataset = dataset.ignore_errors().scan((np.int64(start), np.int64(start)), self._log_gaps(start))
         dataset = dataset.filter(lambda features: features[NUMBER] >= 0)
-        return made_by(self, self.finish(dataset))
+        return register_source(self, self.finish(dataset))
 
     def shard(self, workers: int, index: int) -> SampleSource:
-        """The samples of worker `index`: every `workers`-th one, beginning with its own. Others are not read."""
-        # A position of one worker is a position of every other: random work on samples must not repeat theirs.
+        """Returns the samples of worker `index`: every `workers`-th one. The other samples are not read."""
+        # All workers have the same positions; random operations on samples must still differ between them.
         seed = (self.seed[0] * workers + index, self.seed[1])
         return replace(self, order=self.order.shard(workers, index), seed=seed, _gaps=[])
 
     def position_after(self, start: int, elements: int) -> int:
-        """The position behind `elements` elements of a data set that began at `start`: bad samples count as well."""
+        """Returns the position after `elements` elements of a dataset that started at `start`; counts bad samples."""
         position = start + elements * self.samples_per_element
         for gap in sorted(gap for gap in set(self._gaps) if gap >= start):
             if gap > position:
@@ -138,7 +138,7 @@ class SampleSource:
         number = tf.TensorSpec([], tf.int64)
         columns = {POSITION: number, NUMBER: number, **self.samples.columns}
         types = [spec.dtype for spec in columns.values()]
-        values = tf.numpy_function(guarded(self.journal, self._fetch_chunk), [first], types)
+        values = tf.numpy_function(keep_errors(self.bad_samples, self._fetch_chunk), [first], types)
         for value, spec in zip(values, columns.values(), strict=True):
             value.set_shape([None, *spec.shape])
         features = dict(zip(columns, values, strict=True))
@@ -147,102 +147,104 @@ class SampleSource:
         return {**features, SEED: tf.stack([own, positions], axis=1)}
 
     def _fetch_chunk(self, first: np.ndarray) -> list[np.ndarray]:
-        self.journal.check()
+        self.bad_samples.check()
         positions = self._positions(int(first), _CHUNK)
         numbers = self.order.numbers(positions)
-        if isinstance(self.samples, Foreseen):
-            self.samples.expect(self.order.numbers(self._positions(int(first), _CHUNK + self.samples.lookahead)))
+        if self.samples.lookahead:
+            self.samples.prefetch(self.order.numbers(self._positions(int(first), _CHUNK + self.samples.lookahead)))
         return [positions, numbers, *self.samples.fetch(numbers)]
 
     def _positions(self, first: int, count: int) -> np.ndarray:
         end = _ENDLESS if self.order.total is None else self.order.total
         return np.arange(first, min(first + count, end), dtype=np.int64)
 
-    @staticmethod
-    def _keeping_position(stage: Callable[[Features], Features]) -> Callable[[Features], Features]:
-        def read(features: Features) -> Features:
-            return {**stage(features), **{name: features[name] for name in HIDDEN}}
+    def _log_gaps(self, start: int) -> Callable[[Any, Features], tuple[Any, Features]]:
+        """Returns the function of a `Dataset.scan`. Its state: the next position, the end of the last good sample."""
 
-        return read
-
-    def _notice_gaps(self, start: int) -> Callable[[Any, Features], tuple[Any, Features]]:
-        """The function of a `Dataset.scan` whose state is the next position and the one behind the last good sample."""
-
-        def note(expected: np.ndarray, position: np.ndarray, good: np.ndarray) -> np.ndarray:
-            self.journal.check()
+        def log(expected: np.ndarray, position: np.ndarray, good: np.ndarray) -> np.ndarray:
+            self.bad_samples.check()
             for gap in range(int(expected), int(position)):
-                self._note_bad(gap, start)
-            # Twice as many in a row as there are hold a whole epoch, wherever they begin.
+                self._log_bad_sample(gap, start)
+            # Twice as many bad samples in a row as there are samples include a whole epoch, wherever they begin.
             none_at_all = good == 0 and position == self.order.total
             if none_at_all or position - good >= 2 * self.order.count:
-                bad = "\n".join(f"  {sample}" for sample in self.journal.bad[:3])
-                raise ValueError(f"Not one of {self.order.count} samples can be used:\n{bad}")
+                bad = "\n".join(f"  {sample}" for sample in self.bad_samples.samples[:3])
+                raise NoUsableSamplesError(f"None of the {self.order.count} samples can be read:\n{bad}")
             return position
 
         def step(state: tuple[tf.Tensor, tf.Tensor], features: Features) -> tuple[Any, Features]:
             (expected, good), position, is_sample = state, features[POSITION], features[NUMBER] >= 0
-            noted = tf.cond(
+            logged = tf.cond(
                 tf.equal(expected, position),
                 lambda: position,
-                lambda: tf.numpy_function(guarded(self.journal, note), [expected, position, good], tf.int64),
+                lambda: tf.numpy_function(keep_errors(self.bad_samples, log), [expected, position, good], tf.int64),
             )
-            noted = tf.ensure_shape(noted, [])
-            after = tf.where(is_sample, noted + 1, noted)
-            return (after, tf.where(is_sample, after, good)), {**features, POSITION: noted}
+            logged = tf.ensure_shape(logged, [])
+            after = tf.where(is_sample, logged + 1, logged)
+            return (after, tf.where(is_sample, after, good)), {**features, POSITION: logged}
 
         return step
 
-    def _note_bad(self, position: int, start: int) -> None:
+    def _log_bad_sample(self, position: int, start: int) -> None:
         self._gaps.append(position)
         number = int(self.order.numbers(np.array([position]))[0])
-        self.journal.add_bad(self.samples.explain(number), read=position + 1 - start)
+        self.bad_samples.add(self.samples.explain(number), read=position + 1 - start)
 
 
-#: Graph collection of our data sets, each with its source. No string: a meta graph leaves such collections out.
+def keep_errors(log: BadSampleLog, function: Callable[..., object]) -> Callable[..., object]:
+    """Wraps a Python function that a dataset calls: `log` keeps its exception, which TensorFlow would replace."""
+
+    @tf.autograph.experimental.do_not_convert
+    def call(*arguments: object) -> object:
+        try:
+            return function(*arguments)
+        except Exception as error:
+            log.fail(error)
+            raise
+
+    return call
+
+
+#: Graph collection of pairs (dataset, its source). The name is not a string: a meta graph omits such collections.
 _SOURCES = ("moxing/sources",)
 
 
-def made_by(source: Resumable, dataset: tf.data.Dataset) -> tf.data.Dataset:
-    """Notes which source made a data set; returns the data set."""
-    tf.add_to_collection(_SOURCES, (handle(dataset), source))
+def register_source(source: Resumable, dataset: tf.data.Dataset) -> tf.data.Dataset:
+    """Registers the source of a dataset, for `source_of`; returns the dataset."""
+    tf.add_to_collection(_SOURCES, (variant_tensor(dataset), source))
     return dataset
 
 
 def source_of(dataset: Any) -> Resumable | None:
-    """The source that built `dataset`, or None for a data set of the user's own."""
-    wanted = handle(dataset)
-    return next((source for made, source in tf.get_collection(_SOURCES) if made is wanted), None)
-
-
-def byte_strings(values: Iterable[bytes]) -> np.ndarray:
-    """An array of byte strings as TensorFlow takes them.
-
-    NumPy by itself makes an array of fixed-length strings, which loses zero bytes at the end.
-
-    Example:
-      >>> byte_strings([b'a', b'bc']).dtype
-      dtype('O')
-    """
-    return np.array([*values, None], object)[:-1]
+    """Returns the source that built `dataset`, or None for a dataset of the user's."""
+    wanted = variant_tensor(dataset)
+    return next((source for built, source in tf.get_collection(_SOURCES) if built is wanted), None)
 
 
 def with_private_threads(dataset: tf.data.Dataset, count: int) -> tf.data.Dataset:
-    """The data set with `count` threads of its own; 0: with TensorFlow's."""
-    if not count:
-        return dataset
+    """Returns the dataset with `count` threads of its own."""
     options = tf.data.Options()
     options.threading.private_threadpool_size = count
     return dataset.with_options(options)
 
 
-def _milestones(spec: Any, start: int, end: int) -> tf.data.Dataset:
-    """After each chunk an element of zeros, without a number, whose position is behind the chunk."""
+def _keep_hidden_features(stage: Callable[[Features], Features]) -> Callable[[Features], Features]:
+    """Wraps a stage so that position, number and seed of the sample stay among its features."""
 
-    def milestone(first: tf.Tensor) -> Features:
+    def run(features: Features) -> Features:
+        return {**stage(features), **{name: features[name] for name in HIDDEN}}
+
+    return run
+
+
+def _markers(spec: Any, start: int, end: int) -> tf.data.Dataset:
+    """Returns one element per chunk: all zeros, the number -1, and the position after the chunk."""
+
+    def marker(first: tf.Tensor) -> Features:
         features = {name: _zeros(part) for name, part in spec.items()}
         return {**features, POSITION: tf.minimum(first + _CHUNK, end), NUMBER: tf.constant(-1, tf.int64)}
 
-    return tf.data.Dataset.range(start, end, _CHUNK).map(milestone)
+    return tf.data.Dataset.range(start, end, _CHUNK).map(marker)
 
 
 def _zeros(spec: Any) -> Any:

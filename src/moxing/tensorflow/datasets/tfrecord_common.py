@@ -1,4 +1,4 @@
-"""Import path of MoXing's first versions."""
+"""The import path of the first versions of MoXing."""
 
 from moxing.tensorflow.datasets.tfrecord.tfrecord_common import (
     BaseTFRecordDataset,

@@ -1,27 +1,25 @@
-"""The arguments of `mox.run`, checked before anything is built."""
+"""Checks the arguments of `mox.run` before anything is built."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from types import SimpleNamespace
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.file.backends import find_place
-from moxing.framework.file.paths import local_path
-from moxing.framework.flags import FLAGS
-from moxing.framework.util.numbers_given import is_number
-from moxing.tensorflow.executor.callbacks import require_callable
+from moxing.framework.file.urls import find_remote, local_path
 from moxing.tensorflow.executor.specs import ExportKeys, ModeKeys
 
 DEFAULT_SAVE_SECS = 600
 
 
 class _Default:
-    """Marks an argument that was not given, where None has a meaning of its own."""
+    """Marks an argument that was not given, where None has another meaning."""
 
     def __repr__(self) -> str:
         return "<default>"
@@ -29,13 +27,13 @@ class _Default:
 
 DEFAULT = _Default()
 
-#: Numbers of steps are kept in signed 64-bit variables; `sys.maxint` of any machine fits.
+#: Steps are counted in signed 64-bit variables.
 _MOST_STEPS = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One run as it will be carried out: every value checked, defaults filled in."""
+    """The arguments of a run: every value checked, defaults filled in."""
 
     mode: ModeKeys
     input_fn: Callable[..., Any]
@@ -57,64 +55,52 @@ class RunConfig:
 
     @property
     def batches(self) -> bool:
-        """True when samples of `input_fn` are to be put together to batches."""
+        """True if MoXing makes batches of the samples of `input_fn`."""
         return self.auto_batch and self.batch_size is not None
 
 
-def check_arguments(
-    input_fn: Any,
-    output_fn: Any,
-    model_fn: Any,
-    optimizer_fn: Any,
-    run_mode: Any,
-    inter_mode: Any,
-    batch_size: Any,
-    auto_batch: Any,
-    log_dir: Any,
-    max_number_of_steps: Any,
-    checkpoint_path: Any,
-    log_every_n_steps: Any,
-    output_every_n_steps: Any,
-    save_summary_steps: Any,
-    save_model_secs: Any,
-    export_model: Any,
-    fetch_strategy_fn: Any,
-    save_model_steps: Any,
-) -> RunConfig:
-    """Checks the arguments of `mox.run`; an error names the argument, the value and what would be right."""
-    mode = _mode(run_mode)
-    if fetch_strategy_fn is not None:
+def check_arguments(arguments: Mapping[str, Any], summaries: bool) -> RunConfig:
+    """Checks the arguments of `mox.run`; an error names the argument, the value and what would be right.
+
+    Args:
+      arguments: all arguments of `mox.run` by name.
+      summaries: False: the flags switch summaries off.
+    """
+    given = SimpleNamespace(**arguments)
+    mode = _mode(given.run_mode)
+    if given.fetch_strategy_fn is not None:
         raise ValueError("mox.run(fetch_strategy_fn=...) was never documented and is not supported; leave it out.")
     training = mode is ModeKeys.TRAIN
-    output_every = _count("output_every_n_steps", output_every_n_steps)
+    output_every = _count("output_every_n_steps", given.output_every_n_steps)
     if mode is ModeKeys.PREDICT:
-        if output_fn is None:
+        if given.output_fn is None:
             raise ValueError("mox.run(run_mode='PREDICT') needs output_fn: a function that takes the outputs.")
         output_every = output_every or 1
-    export = _export(export_model)
+    export = _export(given.export_model)
     if export and mode is ModeKeys.PREDICT:
         raise ValueError("mox.run(export_model=...): a model is exported after TRAIN or EVAL, not after PREDICT.")
-    if export and log_dir is None:
+    if export and given.log_dir is None:
         raise ValueError("mox.run(export_model=..., log_dir=None): log_dir is needed, the model is written there.")
-    save_secs, save_steps = _save_period(save_model_secs, save_model_steps)
+    summary_every = _count("save_summary_steps", given.save_summary_steps) if summaries else 0
+    save_secs, save_steps = _save_period(given.save_model_secs, given.save_model_steps)
     return RunConfig(
         mode=mode,
-        input_fn=require_callable("input_fn", input_fn),
-        model_fn=require_callable("model_fn", model_fn),
-        optimizer_fns=_optimizer_fns(optimizer_fn) if training else (),
-        output_fn=None if output_fn is None else require_callable("output_fn", output_fn),
-        batch_size=None if batch_size is None else _count("batch_size", batch_size, least=1),
-        auto_batch=bool(auto_batch),
-        log_dir=_path("log_dir", log_dir),
-        max_steps=_max_steps(max_number_of_steps),
-        checkpoint_path=_path("checkpoint_path", checkpoint_path),
-        log_every=_count("log_every_n_steps", log_every_n_steps),
+        input_fn=require_callable("input_fn", given.input_fn),
+        model_fn=require_callable("model_fn", given.model_fn),
+        optimizer_fns=_optimizer_fns(given.optimizer_fn) if training else (),
+        output_fn=None if given.output_fn is None else require_callable("output_fn", given.output_fn),
+        batch_size=None if given.batch_size is None else _count("batch_size", given.batch_size, least=1),
+        auto_batch=bool(given.auto_batch),
+        max_steps=_max_steps(given.max_number_of_steps),
+        log_every=_count("log_every_n_steps", given.log_every_n_steps),
         output_every=output_every,
-        summary_every=_count("save_summary_steps", save_summary_steps) if FLAGS.get("summary_verbosity") >= 1 else 0,
+        summary_every=summary_every,
         save_secs=save_secs,
         save_steps=save_steps,
         export=export,
-        inter_mode=_inter_mode(inter_mode, mode),
+        inter_mode=_inter_mode(given.inter_mode, mode),
+        log_dir=_path("log_dir", given.log_dir),
+        checkpoint_path=_path("checkpoint_path", given.checkpoint_path),
     )
 
 
@@ -176,7 +162,8 @@ def _optimizer_fns(optimizer_fn: Any) -> list[Callable[..., Any]]:
 def _count(name: str, value: Any, least: int = 0) -> int:
     if value is None:
         return 0
-    if not is_number(value) or value % 1 or value < least:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or value % 1 or value < least:
         raise ValueError(f"mox.run({name}={value!r}): expected an integer from {least}.")
     return int(value)
 
@@ -199,7 +186,8 @@ def _save_period(secs: Any, steps: Any) -> tuple[float | None, int | None]:
     for name, value in (("save_model_secs", secs), ("save_model_steps", steps)):
         if value is None or value is DEFAULT:
             continue
-        if not is_number(value) or value < 0:
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or value < 0:
             raise ValueError(f"mox.run({name}={value!r}): expected a number from 0, or None for never.")
     if secs is DEFAULT and steps is DEFAULT:
         return DEFAULT_SAVE_SECS, None
@@ -223,10 +211,24 @@ def _path(name: str, value: Any) -> str | None:
         raise TypeError(f"mox.run({name}={value!r}): expected a path, got a {type(value).__name__}.")
     text = os.fspath(value)
     if text == "":
-        # The platform of that time passed `--train_url=` for a field that was left empty (pitfall 2-4-3).
-        tf.logging.warning("mox.run(%s=''): the path is empty and counts as not given.", name)
+        # The original platform passed `--train_url=` for a field that was left empty (pitfall 2-4-3).
+        tf.logging.warning("mox.run(%s=''): the path is empty; using None.", name)
         return None
-    # A url that nothing serves is an error here, before anything is built.
-    if place := find_place(text, f"mox.run: {name}"):
+    # A url that no backend serves is an error here, before anything is built.
+    if place := find_remote(text, f"mox.run: {name}"):
         return place.url if place.url.endswith("://") else place.url.rstrip("/")
     return local_path(text, f"mox.run: {name}")
+
+
+def require_callable(name: str, function: Any) -> Callable[..., Any]:
+    """Returns `function` if it is callable, else raises an error that names the argument.
+
+    Example:
+      >>> require_callable('input_fn', len) is len
+      True
+    """
+    if callable(function):
+        return function
+    if function is None:
+        raise ValueError(f"mox.run({name}=None): {name} is required; give a function.")
+    raise TypeError(f"mox.run({name}=...): expected a function, got a {type(function).__name__}: {function!r}.")

@@ -1,4 +1,4 @@
-"""Exporting a SavedModel after a run: written beside, loaded back and compared, then named."""
+"""Exports a SavedModel after a run: writes a temporary directory, loads it back, compares it, then renames it."""
 
 from __future__ import annotations
 
@@ -12,30 +12,29 @@ import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.datasets.raw.labels import write_labels
-from moxing.tensorflow.executor import checkpoint
+from moxing.tensorflow.executor.build.inputs import Inputs
+from moxing.tensorflow.executor.build.model import Model, build_model
+from moxing.tensorflow.executor.checkpoints.choose import ChosenCheckpoint
+from moxing.tensorflow.executor.checkpoints.restore import make_restore
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
-from moxing.tensorflow.executor.inputs import Inputs
-from moxing.tensorflow.executor.model import Model, build_model
-from moxing.tensorflow.executor.restore import make_restore
-from moxing.tensorflow.executor.session import open_session
-from moxing.tensorflow.executor.session_config import session_config
+from moxing.tensorflow.executor.loop.session import open_session, session_config
 from moxing.tensorflow.executor.specs import ExportSpec, ModeKeys
-from moxing.tensorflow.nets.precision import HALF
-from moxing.tf1.switches import quiet_tensorflow, run_graph
+from moxing.tensorflow.nets.parts.precision import HALF
+from moxing.tf1.graph.run_graph import quiet_tensorflow, run_graph
 
 SIGNATURE = "predict_object"
 
-#: How far a model may drift between two builds of the same graph: relative, and absolute.
+#: How far outputs of two builds of the same graph may differ: relative and absolute tolerance.
 _TOLERANCE, _HALF_TOLERANCE = (1e-3, 1e-4), (2e-2, 1e-2)
 
 
 class ExportError(RuntimeError):
-    """The exported model does not compute what the trained one does."""
+    """The exported model computes something else than the trained one."""
 
 
 def check_version(log_dir: str, spec: ExportSpec | None) -> None:
-    """Raises an AssertionError when the version that the model names exists already."""
+    """Raises an AssertionError if the version of the export exists already."""
     if spec is not None and spec.version != -1:
         _target(log_dir, spec)
 
@@ -43,22 +42,22 @@ def check_version(log_dir: str, spec: ExportSpec | None) -> None:
 def export_model(
     config: RunConfig,
     inputs: Inputs,
-    source: checkpoint.Source,
+    checkpoint: ChosenCheckpoint,
     batch: Sequence[Any] | None,
     labels: Mapping[int, str] | None = None,
 ) -> str:
-    """Exports the model with the variables of `source` into `log_dir`; returns the directory.
+    """Exports the model with the variables of `checkpoint` into `log_dir` and returns the directory.
 
     Args:
       config: the run.
-      inputs: the input of the run's graph, for shapes and types.
-      source: the checkpoint.
-      batch: values for the inputs to compare the exported model with; None where no batch could be had.
-      labels: the names of the classes, to travel with the model.
+      inputs: the inputs of the run's graph, for shapes and types.
+      checkpoint: the checkpoint.
+      batch: a batch to compare the exported model on; None if there is none.
+      labels: class names, saved with the model.
     """
     log_dir = str(config.log_dir)
     with quiet_tensorflow():
-        target = _export_compared(config, log_dir, inputs, source, batch, labels)
+        target = _export_compared(config, log_dir, inputs, checkpoint, batch, labels)
     tf.logging.info("SavedModel written to: %s", os.path.join(target, "saved_model.pb"))
     return target
 
@@ -67,7 +66,7 @@ def _export_compared(
     config: RunConfig,
     log_dir: str,
     inputs: Inputs,
-    source: checkpoint.Source,
+    checkpoint: ChosenCheckpoint,
     batch: Sequence[Any] | None,
     labels: Mapping[int, str] | None,
 ) -> str:
@@ -75,20 +74,20 @@ def _export_compared(
         placeholders = _placeholders(config, inputs)
         model = build_model(config, ModeKeys.EXPORT, inputs.structure.arrange(placeholders))
         spec = model.export_spec
-        if spec is None:  # build_model has checked it
+        if spec is None:  # build_model checks it
             raise ValueError("model_fn returned no export_spec.")
         target = _target(log_dir, spec)
         temporary = os.path.join(log_dir, f".export-{os.getpid()}-{os.path.basename(target)}")
         shutil.rmtree(temporary, ignore_errors=True)
-        with _restored_session(source) as session:
+        with _restored_session(checkpoint) as session:
             _write(session, spec, temporary)
             values = _values(session, placeholders, model, batch)
     try:
         if values is not None:
             _compare_loaded(temporary, values)
-            _compare_evaluation(config, inputs, source, batch, values)
+            _compare_evaluation(config, inputs, checkpoint, batch, values)
         if labels is not None:
-            # TensorFlow's place for files that servers and clients read and the graph does not.
+            # TensorFlow's directory for files that servers and clients read, not the graph.
             os.makedirs(os.path.join(temporary, "assets.extra"))
             write_labels(os.path.join(temporary, "assets.extra", "labels.txt"), labels)
         _sync_tree(temporary)
@@ -100,10 +99,10 @@ def _export_compared(
 
 
 @contextmanager
-def _restored_session(source: checkpoint.Source) -> Iterator[tf.Session]:
-    """A session of the current graph with the checkpoint's variables."""
-    # The run's own checkpoint, all of it: the patterns were for the one it began with.
-    restore = make_restore(source, training=False, with_patterns=False) if tf.global_variables() else None
+def _restored_session(checkpoint: ChosenCheckpoint) -> Iterator[tf.Session]:
+    """A session of the current graph with the variables of a checkpoint."""
+    # Without patterns: they are for the checkpoint that the run started from, this is its last one.
+    restore = make_restore(checkpoint, training=False, with_patterns=False) if tf.global_variables() else None
     with open_session(restore, [], UserHooks([])) as session:
         yield session
 
@@ -123,13 +122,13 @@ def _target(log_dir: str, spec: ExportSpec) -> str:
 
 
 def _placeholders(config: RunConfig, inputs: Inputs) -> list[Any]:
-    """Stand-ins for the inputs with the shapes of training; the batch that `auto_batch` made is open."""
-    return [_placeholder(tensor, open_batch=config.batches) for tensor in inputs.towers[0]]
+    """Placeholders with the shapes of the inputs; the batch dimension that `auto_batch` added is unknown."""
+    return [_placeholder(tensor, any_batch_size=config.batches) for tensor in inputs.towers[0]]
 
 
-def _placeholder(tensor: Any, open_batch: bool) -> Any:
+def _placeholder(tensor: Any, any_batch_size: bool) -> Any:
     shape = tensor.shape
-    if open_batch and shape.rank:
+    if any_batch_size and shape.rank:
         shape = [None, *shape.as_list()[1:]]
     if isinstance(tensor, tf.SparseTensor):
         return tf.sparse_placeholder(tensor.dtype, shape)
@@ -158,7 +157,7 @@ def _write(session: tf.Session, spec: ExportSpec, directory: str) -> None:
 def _values(
     session: tf.Session, placeholders: Sequence[Any], model: Model, batch: Sequence[Any] | None
 ) -> dict[str, dict[str, np.ndarray]] | None:
-    """Inputs and outputs of the model on one batch, or None where they cannot be compared."""
+    """Inputs and outputs of the model on one batch; None if they cannot be compared."""
     spec = model.export_spec
     if batch is None or spec is None:
         return None
@@ -166,7 +165,7 @@ def _values(
     fetches = {"inputs": spec.inputs_dict, "outputs": spec.outputs_dict}
     first, second = session.run(fetches, feed), session.run(fetches, feed)
     if _differences(first["outputs"], second["outputs"]):
-        tf.logging.warning("The exported model is random by itself and cannot be compared.")
+        tf.logging.warning("The outputs of the exported model are random: cannot compare them with the trained model.")
         return None
     return first
 
@@ -188,28 +187,28 @@ def _compare_loaded(directory: str, values: dict[str, dict[str, np.ndarray]]) ->
 def _compare_evaluation(
     config: RunConfig,
     inputs: Inputs,
-    source: checkpoint.Source,
+    checkpoint: ChosenCheckpoint,
     batch: Sequence[Any] | None,
     values: dict[str, dict[str, np.ndarray]],
 ) -> None:
-    """Compares with `model_fn` in mode EVAL. A model may mean to differ there, so a difference is only told."""
+    """Compares with `model_fn` in mode EVAL; a difference may be intended and is a warning only."""
     try:
         with run_graph(tf.Graph()):
             placeholders = _placeholders(config, inputs)
             model = build_model(config, ModeKeys.EVAL, inputs.structure.arrange(placeholders))
             if model.export_spec is None or set(model.export_spec.outputs_dict) != set(values["outputs"]):
                 return
-            with _restored_session(source) as session:
+            with _restored_session(checkpoint) as session:
                 feed = dict(zip(placeholders, batch or (), strict=True))
                 outputs = session.run(model.export_spec.outputs_dict, feed)
             tolerance = _HALF_TOLERANCE if _computes_in_half(session.graph) else _TOLERANCE
     except (ValueError, TypeError, tf.errors.OpError) as error:
-        tf.logging.warning("The exported model was not compared with mode EVAL: %s", str(error).splitlines()[0])
+        tf.logging.warning("Could not compare the exported model with mode EVAL: %s", str(error).splitlines()[0])
         return
     differing = _differences(values["outputs"], outputs, tolerance)
     if differing:
         tf.logging.warning(
-            "The exported model differs from model_fn in mode EVAL (%s). If that is not meant, look for code that "
+            "The exported model differs from model_fn in mode EVAL (%s). If that is not intended, look for code that "
             "depends on the mode, such as batch normalisation left in training mode.",
             "; ".join(differing),
         )
@@ -222,27 +221,27 @@ def _computes_in_half(graph: tf.Graph) -> bool:
 def _differences(
     expected: dict[str, Any], actual: dict[str, Any], tolerance: tuple[float, float] = _TOLERANCE
 ) -> list[str]:
-    """A description of every output that differs by more than rounding."""
-    found = []
+    """Describes every output that differs by more than rounding errors."""
+    differences = []
     for name, value in expected.items():
         left, right = np.asarray(value), np.asarray(actual[name])
-        if left.dtype == tf.bfloat16.as_numpy_dtype:  # which NumPy does not count among its floating types
+        if left.dtype == tf.bfloat16.as_numpy_dtype:  # not a floating type for NumPy
             left, right = left.astype(np.float32), right.astype(np.float32)
         if left.shape != right.shape:
-            found.append(f"{name}: shapes {left.shape} and {right.shape}")
+            differences.append(f"{name}: shapes {left.shape} and {right.shape}")
         elif np.issubdtype(left.dtype, np.floating):
             relative, absolute = tolerance
-            # The rounding of a value near 0 is that of the large ones which it came from.
+            # A value near 0 has the rounding error of the large values that it was computed from.
             largest = np.abs(left[np.isfinite(left)]).max(initial=1.0)
             if not np.allclose(left, right, relative, absolute * largest, equal_nan=True):
-                found.append(f"{name}: differs by up to {np.nanmax(np.abs(left - right)):.3g}")
+                differences.append(f"{name}: differs by up to {np.nanmax(np.abs(left - right)):.3g}")
         elif not np.array_equal(left, right):
-            found.append(f"{name}: differs")
-    return found
+            differences.append(f"{name}: differs")
+    return differences
 
 
 def _sync_tree(directory: str) -> None:
-    """Flushes every file, so that after the rename nothing is missing."""
+    """Flushes every file to disk, so that the export is complete after the rename."""
     for folder, _, names in os.walk(directory):
         for name in names:
             handle = os.open(os.path.join(folder, name), os.O_RDONLY)

@@ -7,16 +7,16 @@ from typing import Any
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.cluster import current_role
 
-#: Flags that say who this process is.
-_OF_ROLE = ("worker_hosts", "ps_hosts", "task_index", "job_name")
+#: Flags that tell this process its role.
+_ROLE_FLAGS = ("worker_hosts", "ps_hosts", "task_index", "job_name")
 
 
 def get_flag(name: str | None = None, *, flag_name: str | None = None) -> Any:
     """The value of one of MoXing's command-line flags.
 
     Args:
-      name: the flag.
-      flag_name: the same; the manual writes both.
+      name: name of the flag.
+      flag_name: the same; the manual uses both.
 
     Example:
       >>> get_flag('num_gpus')
@@ -24,20 +24,25 @@ def get_flag(name: str | None = None, *, flag_name: str | None = None) -> Any:
     """
     chosen = _one_name("get_flag", name, flag_name)
     value = FLAGS.get(chosen)
-    return _from_role(chosen) if chosen in _OF_ROLE and not value else value
+    return _from_role(chosen) if chosen in _ROLE_FLAGS and not value else value
 
 
 def _from_role(name: str) -> Any:
-    """What a scheduler says where the command line does not: scripts compute with these flags."""
+    """The value that a scheduler gives where the command line has none: scripts compute with these flags."""
     role = current_role()
-    texts = {"worker_hosts": role.workers, "ps_hosts": role.ps}
-    if name in texts:
-        return ",".join(texts[name])
+    hosts = {"worker_hosts": role.workers, "ps_hosts": role.ps}
+    if name in hosts:
+        return ",".join(hosts[name])
     return role.index if name == "task_index" else role.job if role.is_cluster else ""
 
 
 def set_flag(name: str | None = None, value: Any = None, *, flag_name: str | None = None) -> None:
-    """Sets one of MoXing's flags; call it before `mox.run`, outside the callbacks.
+    """Sets one of MoXing's flags. Call it before `mox.run`, outside the callbacks.
+
+    Args:
+      name: name of the flag.
+      value: the new value.
+      flag_name: the same as `name`.
 
     Example:
       >>> set_flag('loss_scale', 128)

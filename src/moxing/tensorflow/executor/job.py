@@ -1,4 +1,4 @@
-"""The job that a run is part of: a process by itself, or one of a cluster."""
+"""The job that a run is part of: a process that runs alone, or one process of a cluster."""
 
 from __future__ import annotations
 
@@ -7,191 +7,196 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.cluster import Role, current_role
-from moxing.tensorflow.cluster.ring import Ring, RingBrokenError, connected
-from moxing.tensorflow.cluster.server import PeerLostError, Server, restart_advice, server_of
-from moxing.tensorflow.executor.checkpoint import START, Position
-from moxing.tensorflow.executor.session_config import session_config
+from moxing.tensorflow.cluster.ring import Ring, RingBrokenError, connect_ring
+from moxing.tensorflow.cluster.server import Server, process_server, restart_advice
+from moxing.tensorflow.cluster.waiting import PeerLostError
+from moxing.tensorflow.executor.checkpoints.position import START, Position
+from moxing.tensorflow.executor.loop.session import session_config
 from moxing.tensorflow.executor.specs import ModeKeys
-from moxing.tensorflow.parallel.collective import lead_collectives
-from moxing.tensorflow.parallel.devices import logical_cpus, tower_devices
+from moxing.tensorflow.parallel.collective import set_collective_leader
+from moxing.tensorflow.parallel.devices import tower_devices
 
-#: A dead peer is named by the watch within this time after TensorFlow's own error, which names none.
-_SECONDS_TO_NAME = 27.0
+#: Seconds after a network error of TensorFlow, which names no peer, in which the peer watch names the dead one.
+_SECONDS_TO_NAME_PEER = 27.0
 
-_OF_NETWORK = (
+_NETWORK_ERRORS = (
     tf.errors.UnavailableError,
     tf.errors.AbortedError,
     tf.errors.CancelledError,
     tf.errors.InternalError,
 )
 
-#: The runs of this process that were a cluster's. All workers run the same script: a number means the same run on all.
-_numbers = itertools.count(1)
+#: Numbers the runs of this process in a cluster. All workers run the same script: a number means the same run on all.
+_run_numbers = itertools.count(1)
 
 
+@dataclass(eq=False)
 class Job:
-    """What a run needs of the processes around it; alone it does nothing.
+    """What a run needs of the other processes. For a process that runs alone, all methods do nothing.
 
-    Args:
-      role: who this process is.
-      server: its server; None where the run is one process.
-      number: which run of this process it is.
+    Attributes:
+      role: the role of this process.
+      server: its server; None if it runs alone.
+      run_number: number of the run in this process.
     """
 
-    def __init__(self, role: Role, server: Server | None = None, number: int = 0) -> None:
-        self.role, self.number = role, number
-        self._server = server
-        self._ring: Ring | None = None
-        self._announced = 0
+    role: Role
+    server: Server | None = None
+    run_number: int = 0
+    _ring: Ring | None = field(default=None, init=False)
+    _announced: int = field(default=0, init=False)
 
     @property
     def target(self) -> str:
-        """Of the session."""
-        return "" if self._server is None else self._server.target
+        """The target of the session."""
+        return "" if self.server is None else self.server.target
 
     @property
     def is_cluster(self) -> bool:
-        """True when other workers take part."""
-        return self._server is not None
+        """Whether the run is one of several processes."""
+        return self.server is not None
 
-    def agreed(self, seed: int, position: Position) -> tuple[int, Position]:
-        """Seed and place in the data as the chief says: the workers' parts must be parts of the same order.
+    def broadcast_start(self, seed: int, position: Position) -> tuple[int, Position]:
+        """Returns the chief's seed and input position: the shards of all workers must come from the same order.
 
         Args:
-          seed: this process's.
-          position: this process's.
+          seed: the seed of this process.
+          position: the input position of this process.
         """
-        if self._server is None:
+        if self.server is None:
             return seed, position
         key = self._key("start")
         if self.role.is_chief:
-            self._server.tell_all_workers(key, {"seed": seed, "position": asdict(position)})
+            self.server.messages.broadcast(key, {"seed": seed, "position": asdict(position)})
             return seed, position
-        told = self._server.wait_until_told(key)
-        place = told["position"]
-        return told["seed"], replace(START, **{**place, "samples": tuple(place["samples"])})
+        start = self.server.messages.receive(key)
+        chiefs = start["position"]
+        return start["seed"], replace(START, **{**chiefs, "samples": tuple(chiefs["samples"])})
 
-    def variables_are_ready(self) -> None:
-        """The chief tells that the variables have their values; the others wait for it."""
-        if self._server is None:
+    def wait_for_variables(self) -> None:
+        """The chief reports that the variables have their values; the others wait for that."""
+        if self.server is None:
             return
         if self.role.is_chief:
-            self._server.tell_all_workers(self._key("ready"), True)
+            self.server.messages.broadcast(self._key("ready"), True)
         else:
-            self._server.wait_until_told(self._key("ready"))
+            self.server.messages.receive(self._key("ready"))
 
-    def any_worker(self, what: str, own: bool) -> bool:
-        """Whether one of the workers says true to `what`; all ask and are told the same."""
-        return own if self._server is None else self._server.any_worker(self._key(what), own)
+    def any_worker(self, key: str, value: bool) -> bool:
+        """Whether the value of any worker is true; the same result on all."""
+        return value if self.server is None else self.server.messages.any_worker(self._key(key), value)
 
-    def everyones(self, what: str, own: Any) -> list[Any]:
-        """What all workers say to `what`, the same list for each of them."""
-        return [own] if self._server is None else self._server.everyones(self._key(what), own)
+    def all_gather(self, key: str, value: Any) -> list[Any]:
+        """Returns the values of all workers; the same list on all."""
+        return [value] if self.server is None else self.server.messages.all_gather(self._key(key), value)
 
-    def announce(self, what: dict[str, Any]) -> None:
-        """The chief tells the others what it has decided, where each worker does steps of its own."""
-        if self._server is not None:
+    def announce(self, decision: dict[str, Any]) -> None:
+        """The chief sends a decision to the other workers; for asynchronous workers."""
+        if self.server is not None:
             self._announced += 1
-            self._server.tell_all_workers(self._key(f"announced/{self._announced}"), what)
+            self.server.messages.broadcast(self._key(f"announced/{self._announced}"), decision)
 
-    def announced(self) -> Iterator[dict[str, Any]]:
-        """What the chief has announced since the last time this was asked."""
-        while self._server is not None and (what := self._server.told(self._key(f"announced/{self._announced + 1}"))):
+    def announcements(self) -> Iterator[dict[str, Any]]:
+        """The decisions that the chief has announced since the last call."""
+        while decision := self._received(f"announced/{self._announced + 1}"):
             self._announced += 1
-            yield what
+            yield decision
 
-    def ring(self) -> Ring | None:
-        """Connections around all workers, for what they add up; None where one of them could not be made."""
-        server, role = self._server, self.role
+    def connect_ring(self) -> Ring | None:
+        """Connects all workers to a ring for all-reduce; returns None if one connection failed."""
+        server, role = self.server, self.role
         if server is None:
             return None
-        before, following = (f"worker {(role.index + way) % role.num_workers}" for way in (-1, 1))
+        previous, following = (f"worker {(role.index + offset) % role.num_workers}" for offset in (-1, 1))
         key = self._key("ring")
-        own = connected(
+        ring = connect_ring(
             role.index,
             role.workers,
-            tell=lambda where: server.tell(before, key, where),
-            told=lambda: server.wait_until_told(key, by=following),
+            send=lambda listener: server.messages.send(previous, key, listener),
+            receive=lambda: server.messages.receive(key, sender=following),
         )
-        if self.any_worker("no_ring", own is None):
+        if self.any_worker("no_ring", ring is None):
             tf.logging.warning(
-                "Between some workers only the ports of --worker_hosts are open: the gradients go through TensorFlow's "
-                "own collectives, which takes longer."
+                "Between some workers only the ports of --worker_hosts are open: gradients use TensorFlow's collective "
+                "operations, which are slower."
             )
-            if own is not None:
-                own.close()
+            if ring is not None:
+                ring.close()
             return None
-        self._ring = own
-        return own
+        self._ring = ring
+        return ring
 
     def stop_all(self) -> None:
-        """Asks the other workers to stop, where each decides for itself."""
-        if self._server is not None:
-            self._server.tell_all_workers(self._key("stop"), True)
+        """Asks the other workers to stop; for asynchronous workers."""
+        if self.server is not None:
+            self.server.messages.broadcast(self._key("stop"), True)
 
-    def is_asked_to_stop(self) -> bool:
-        """Whether another worker wants this one to stop."""
-        return self._server is not None and bool(self._server.told(self._key("stop")))
+    def stop_requested(self) -> bool:
+        """Whether another worker has called `stop_all`."""
+        return bool(self._received("stop"))
 
-    def steps_are_done(self) -> None:
-        """The chief goes on when no worker does steps any more."""
-        if self._server is not None:
-            self._server.meet_at_chief(self._key("done"))
+    def wait_for_last_steps(self) -> None:
+        """The chief waits until no worker does steps any more; the others do not wait."""
+        if self.server is not None:
+            self.server.messages.chief_barrier(self._key("done"))
 
     @contextmanager
-    def watched(self, session: tf.Session) -> Iterator[None]:
-        """Inside, the death of another process ends what the session does, with an error that names it."""
-        if self._server is None:
+    def watch_peers(self, session: tf.Session) -> Iterator[None]:
+        """In this context, the death of another process interrupts the session with an error that names it."""
+        if self.server is None:
             yield
             return
 
         def interrupt() -> None:
-            # An operation that waits for a neighbour in the ring is not reached by the session's end.
+            # Closing the session does not end an operation that waits for a neighbor in the ring.
             if self._ring is not None:
                 self._ring.close()
             session.close()
 
-        with self._server.interrupting(interrupt):
+        with self.server.on_peer_lost(interrupt):
             try:
                 yield
-                self._server.in_run = False
+                self.server.end_run()
             except (tf.errors.OutOfRangeError, PeerLostError):
                 raise
             except (tf.errors.OpError, RuntimeError) as error:
-                self._check(self._server, error)
+                self._check_peers(self.server, error)
                 raise
             finally:
                 if self._ring is not None:
                     self._ring.close()
 
-    def _check(self, server: Server, error: BaseException) -> None:
-        """Raises an error that names a dead peer, if that is what is behind `error`."""
-        of_network = isinstance(error, _OF_NETWORK) or RingBrokenError.__name__ in str(error)
-        until = time.monotonic() + (_SECONDS_TO_NAME if of_network else 0)
+    def _check_peers(self, server: Server, error: BaseException) -> None:
+        """Raises an error that names a dead peer, if that is the cause of `error`."""
+        of_network = isinstance(error, _NETWORK_ERRORS) or RingBrokenError.__name__ in str(error)
+        until = time.monotonic() + (_SECONDS_TO_NAME_PEER if of_network else 0)
         while server.loss is None and time.monotonic() < until:
             time.sleep(0.1)
         if server.loss is not None:
             # TensorFlow's own error says less, in dozens of lines.
             raise PeerLostError(server.loss) from None
-        peer = _remote(error) if of_network else None
+        peer = _remote_peer(error) if of_network else None
         if peer in self.role.peers:
-            # It is there again, and what was under way is lost all the same.
+            # The peer is back, but the operation is lost.
             raise PeerLostError(
                 f"The connection of {self.role.name} to {peer} ({self.role.peers[peer]}) has broken.{restart_advice()}"
             ) from None
 
-    def _key(self, what: str) -> str:
-        return f"run_{self.number}/{what}"
+    def _received(self, key: str) -> Any:
+        return None if self.server is None else self.server.messages.received(self._key(key))
+
+    def _key(self, key: str) -> str:
+        return f"run_{self.run_number}/{key}"
 
 
-def _remote(error: BaseException) -> str | None:
-    """The process that the error says this one was talking to."""
+def _remote_peer(error: BaseException) -> str | None:
+    """The process at the other end of the connection that an error is about."""
     if broken := re.search(r"RingBrokenError: .* to (worker \d+) has broken", str(error)):
         return broken[1]
     found = re.search(r"remote target /job:(\w+)/replica:\d+/task:(\d+)", str(error))
@@ -199,12 +204,12 @@ def _remote(error: BaseException) -> str | None:
 
 
 def join_job(mode: ModeKeys) -> Job | None:
-    """This process's part in the job; None when it has none in this run.
+    """Joins the job of this process; returns None if this process takes no part in the run.
 
-    A ps or controller serves in here until all workers are done, and then ends the process.
+    A ps or controller serves until all workers have left, and then ends the process.
 
     Args:
-      mode: training is done by all workers, everything else by the chief alone.
+      mode: all workers take part in TRAIN, only the chief in other modes.
     """
     role = current_role()
     if role.job == "evaluator":
@@ -214,17 +219,16 @@ def join_job(mode: ModeKeys) -> Job | None:
     if role.job != "worker":
         if mode is not ModeKeys.TRAIN:
             return None
-        server = server_of(role, session_config())
+        server = process_server(role, session_config())
         server.wait_for_peers()
         server.serve()
         raise SystemExit(0)
     if mode is not ModeKeys.TRAIN:
         return Job(Role()) if role.is_chief else None
-    config = session_config()
-    logical_cpus(config, tower_devices(tell=False))
+    config = session_config(tower_devices(warn=False))
     if role.num_workers > 1:
-        lead_collectives(config)
-    server = server_of(role, config)
+        set_collective_leader(config)
+    server = process_server(role, config)
     server.wait_for_peers()
-    server.in_run = True
-    return Job(role, server, next(_numbers))
+    server.begin_run()
+    return Job(role, server, next(_run_numbers))

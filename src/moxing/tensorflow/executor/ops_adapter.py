@@ -1,57 +1,57 @@
-"""Which worker this is, for scripts that shard their data themselves."""
+"""Rank and number of workers, for scripts that shard their data themselves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from moxing.tensorflow.cluster.roles import current_role
+from moxing.tensorflow.cluster import current_role
 
-#: Lists that are told when somebody asks.
+#: Lists that record the calls of `rank` and `size`.
 _listeners: list[list[str]] = []
 
 
 def rank() -> int:
-    """The number of this worker; the chief's is 0.
+    """The index of this worker; the chief has 0.
 
     Example:
       >>> rank()
       0
     """
-    _notice("rank")
+    _record("rank")
     return current_role().index
 
 
 def size() -> int:
-    """How many workers there are.
+    """The number of workers.
 
     Example:
       >>> size()
       1
     """
-    _notice("size")
+    _record("size")
     return current_role().num_workers
 
 
 @contextmanager
-def noticed() -> Iterator[list[str]]:
-    """Gives a list of what was asked inside: who asks, shards the data himself.
+def recorded_calls() -> Iterator[list[str]]:
+    """Records the calls of `rank` and `size` inside: code that calls them shards the data itself.
 
     Example:
-      >>> with noticed() as asked:
+      >>> with recorded_calls() as calls:
       ...     size()
       1
-      >>> asked
+      >>> calls
       ['size']
     """
-    asked: list[str] = []
-    _listeners.append(asked)
+    calls: list[str] = []
+    _listeners.append(calls)
     try:
-        yield asked
+        yield calls
     finally:
-        _listeners.remove(asked)
+        _listeners.remove(calls)
 
 
-def _notice(what: str) -> None:
+def _record(name: str) -> None:
     for listener in _listeners:
-        listener.append(what)
+        listener.append(name)

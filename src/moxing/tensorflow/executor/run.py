@@ -1,49 +1,49 @@
-"""`mox.run`: the whole of a run, from the arguments to the result."""
+"""`mox.run`: checks its arguments, then builds, opens, loops and finishes a run."""
 
 from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.cluster import current_role
-from moxing.tensorflow.datasets.journal import Journal, open_journal
+from moxing.tensorflow.datasets.bad_samples import open_bad_sample_log
+from moxing.tensorflow.datasets.class_names import open_class_names
 from moxing.tensorflow.datasets.raw.labels import write_labels
-from moxing.tensorflow.executor import checkpoint
-from moxing.tensorflow.executor.checkpoint import START, Position
-from moxing.tensorflow.executor.config import DEFAULT, RunConfig, check_arguments
-from moxing.tensorflow.executor.evaluations import evaluations, resume_evaluations
+from moxing.tensorflow.executor.actions.action import Action
+from moxing.tensorflow.executor.actions.context import RunContext
+from moxing.tensorflow.executor.actions.log import LogAction, RateAction
+from moxing.tensorflow.executor.actions.save import SaveAction
+from moxing.tensorflow.executor.actions.summaries import EventFile, SummaryAction
+from moxing.tensorflow.executor.build.step import build_step
+from moxing.tensorflow.executor.checkpoints.choose import find_checkpoint
+from moxing.tensorflow.executor.checkpoints.keeper import Keeper
+from moxing.tensorflow.executor.checkpoints.labels import check_labels, labels_path, saved_labels
+from moxing.tensorflow.executor.checkpoints.position import START, Position
+from moxing.tensorflow.executor.checkpoints.restore import make_restore
+from moxing.tensorflow.executor.config import DEFAULT, check_arguments
+from moxing.tensorflow.executor.evaluation.branch import Evaluation, build_evaluation
+from moxing.tensorflow.executor.evaluation.evaluations import evaluation_actions
 from moxing.tensorflow.executor.export import check_version, export_model
-from moxing.tensorflow.executor.graph import Step, build_step
-from moxing.tensorflow.executor.hooks.action import Action
-from moxing.tensorflow.executor.hooks.events import EventFile
-from moxing.tensorflow.executor.hooks.log import LogAction, RateAction
-from moxing.tensorflow.executor.hooks.outputs import OutputHook
-from moxing.tensorflow.executor.hooks.run_hook import RunParts
-from moxing.tensorflow.executor.hooks.run_hooks import ending, hook_actions, remember
-from moxing.tensorflow.executor.hooks.save import SaveAction
-from moxing.tensorflow.executor.hooks.summaries import SummaryAction
-from moxing.tensorflow.executor.hooks.user_hooks import UserHooks, hooks_of_towers
-from moxing.tensorflow.executor.inter import Inter, build_inters, without_inter
+from moxing.tensorflow.executor.hooks.user_hooks import hooks_of_run, reporting_end
 from moxing.tensorflow.executor.job import Job, join_job
-from moxing.tensorflow.executor.labels import check_labels, labels_path, saved_labels
-from moxing.tensorflow.executor.learning_rates import ShownRates
-from moxing.tensorflow.executor.loop import Progress, make_stepper
-from moxing.tensorflow.executor.progress import progress_bar
-from moxing.tensorflow.executor.restore import make_restore
-from moxing.tensorflow.executor.runner import Runner
-from moxing.tensorflow.executor.session import open_session
-from moxing.tensorflow.executor.signals import StopSignal, watch_signals
+from moxing.tensorflow.executor.loop.progress_bar import progress_bar
+from moxing.tensorflow.executor.loop.runner import Runner
+from moxing.tensorflow.executor.loop.session import open_session
+from moxing.tensorflow.executor.loop.signals import watch_signals
+from moxing.tensorflow.executor.loop.step_loop import make_stepper
 from moxing.tensorflow.executor.specs import ModeKeys, RunResult
-from moxing.tensorflow.executor.stage import Stage, open_stage
-from moxing.tensorflow.optimizer.easgd import is_elastic
+from moxing.tensorflow.executor.store.stage import Stage, open_stage
+from moxing.tensorflow.optimizer.wrappers.easgd import is_elastic
 from moxing.tensorflow.parallel import choose_strategy
-from moxing.tf1.switches import outer_seed, run_graph
+from moxing.tf1.graph.run_graph import run_graph
 
 
 def run(
@@ -70,27 +70,27 @@ def run(
 
     Args:
       input_fn: `(mode, **kwargs)`; returns tensors, a dict of them, or an `InputSpec`.
-      output_fn: `(outputs)`; is given a list of dicts of arrays.
+      output_fn: `(outputs)`; gets a list of dicts of arrays.
       model_fn: `(inputs, mode, **kwargs)`; returns a `ModelSpec`.
       optimizer_fn: `()`; returns an optimizer. For several losses a list of such functions. TRAIN only.
       run_mode: `ModeKeys.TRAIN`, `EVAL` or `PREDICT`.
-      inter_mode: a second mode, `ModeKeys.EVAL` for instance, that hooks run in between; TRAIN only.
-      batch_size: samples per batch; None: `input_fn` returns batches already.
-      auto_batch: False: `input_fn` returns batches, and `batch_size` only serves the printed throughput.
-      log_dir: where checkpoints, summaries and exported models go, a path or url; None writes nothing.
-      max_number_of_steps: in TRAIN the global step to end at, else the number of steps. The end of the data ends a run
-        as well.
-      checkpoint_path: directory or prefix of a checkpoint to begin with, a path or url, unless `log_dir` holds one.
-      log_every_n_steps: period of the log lines; 0 or None for none.
-      output_every_n_steps: how many steps' outputs go into one call of `output_fn`; in PREDICT 0 means 1.
-      save_summary_steps: period of the summaries; 0 or None for none.
-      save_model_secs: seconds between checkpoints, 600 by default; None: only at the start and the end.
+      inter_mode: a second mode, such as `ModeKeys.EVAL`, for hooks that evaluate during training; TRAIN only.
+      batch_size: samples per batch; None if `input_fn` returns batches.
+      auto_batch: False if `input_fn` returns batches; `batch_size` is then only used for the logged throughput.
+      log_dir: path or url for checkpoints, summaries and exported models; None writes nothing.
+      max_number_of_steps: in TRAIN the global step to end at, else the number of steps. The end of the data also ends
+        a run.
+      checkpoint_path: path or url of a directory or checkpoint to start from, unless `log_dir` has a checkpoint.
+      log_every_n_steps: steps between log lines; 0 or None for none.
+      output_every_n_steps: number of steps whose outputs go into one call of `output_fn`; in PREDICT 0 means 1.
+      save_summary_steps: steps between summaries; 0 or None for none.
+      save_model_secs: seconds between checkpoints, 600 by default; None saves only at the start and the end.
       export_model: `ExportKeys.TF_SERVING` exports a SavedModel at the end.
-      fetch_strategy_fn: never documented; refused.
-      save_model_steps: steps between checkpoints, used where `save_model_secs` is not given.
+      fetch_strategy_fn: not supported; an error if given.
+      save_model_steps: steps between checkpoints, if `save_model_secs` is not given.
 
     Returns:
-      A `RunResult`: the last global step, log_info, and the paths of what was written.
+      A `RunResult`: the last global step, log_info, samples, and the paths of checkpoint and exported model.
 
     Example:
       >>> def input_fn(mode):
@@ -105,212 +105,211 @@ def run(
       >>> result.global_step, round(result.log_info['w'], 1)
       (100, 2.0)
     """
+    arguments = dict(locals())
     FLAGS.check()
-    config = check_arguments(
-        input_fn, output_fn, model_fn, optimizer_fn, run_mode, inter_mode, batch_size, auto_batch, log_dir,
-        max_number_of_steps, checkpoint_path, log_every_n_steps, output_every_n_steps, save_summary_steps,
-        save_model_secs, export_model, fetch_strategy_fn, save_model_steps,
-    )  # fmt: skip
+    config = check_arguments(arguments, summaries=FLAGS.get("summary_verbosity") >= 1)
     job = join_job(config.mode)
     if job is None:
-        tf.logging.info("%s: this process has no part in mode %s.", current_role().name, config.mode.value)
+        tf.logging.info("%s takes no part in %s; returning.", current_role().name, config.mode.value)
         return RunResult(global_step=0)
     if not job.role.is_chief:
+        # Only the chief reads and writes files.
         config = replace(config, log_dir=None, checkpoint_path=None, export=False)
     with open_stage(config) as stage:
-        return _run_in(stage, job)
+        run = Run(stage, job)
+        with run.build():
+            with run.open():
+                run.loop()
+            return run.finish()
 
 
-def _run_in(stage: Stage, job: Job) -> RunResult:
-    config = stage.config
-    training = config.mode is ModeKeys.TRAIN
-    source = stage.choose_source() if job.role.is_chief else None
-    position = source.position if training and source and source.resume else START
-    seed, position = job.agreed(_data_seed(source), position)
-    given = outer_seed()
-    elastic = training and job.is_cluster and is_elastic(config.optimizer_fns, not FLAGS.get("sync_replicas"))
-    strategy = choose_strategy(training, job.role, job.number, job.ring, elastic)
-    with run_graph(tf.Graph()), watch_signals() as stop, open_journal(config.log_dir) as journal, strategy.scope():
-        tf.set_random_seed(given)
-        step = build_step(config, strategy, position, seed)
-        inters = build_inters(config, step, seed)
-        if config.export:
-            check_version(str(config.log_dir), step.model.export_spec)
-        check_labels(config, source, journal.labels)
-        with ending(step.model.hooks, stop) as end, stage.completed():
-            end.result = stage.result(_carry_out(config, job, source, step, stop, seed, journal, position, inters))
-        return end.result
+class Run:
+    """One call of `mox.run`: `build` the graph, `open` the session, `loop` over the steps, `finish`.
 
+    Args:
+      stage: the checked arguments, with local paths.
+      job: the processes that take part.
+    """
 
-def _data_seed(source: checkpoint.Source | None) -> int:
-    """The seed of shuffled data: that of the run that is gone on with, else a new one."""
-    if source is not None and source.resume and source.position.seed is not None:
-        return source.position.seed
-    return random.SystemRandom().randrange(1, 2**31)
+    def __init__(self, stage: Stage, job: Job) -> None:
+        self._stage, self._config, self._job = stage, stage.config, job
+        self._training = self._config.mode is ModeKeys.TRAIN
+        self._checkpoint = stage.checkpoint
+        resumed = self._checkpoint if self._checkpoint is not None and self._checkpoint.resume else None
+        self._position = resumed.position if self._training and resumed else START
+        # Reuse the shuffle seed of the resumed run.
+        seed = resumed.position.seed if resumed is not None else None
+        self._seed = random.SystemRandom().randrange(1, 2**31) if seed is None else seed
+        if job.is_cluster:
+            self._seed, self._position = job.broadcast_start(self._seed, self._position)
+        self._batch: Sequence[Any] | None = None
+        self._result: RunResult | None = None
 
+    @contextmanager
+    def build(self) -> Iterator[None]:
+        """Builds graph, strategy and hooks. The graph is the default inside; on leaving, hooks get `run_ended`."""
+        config, job = self._config, self._job
+        elastic = job.is_cluster and self._training and is_elastic(config.optimizer_fns, not FLAGS.get("sync_replicas"))
+        strategy = choose_strategy(self._training, job.role, job.run_number, job.connect_ring, elastic)
+        with (
+            run_graph(tf.Graph(), keep_seed=True),
+            watch_signals() as self._stop,
+            open_bad_sample_log(config.log_dir) as self._bad_samples,
+            open_class_names() as self._classes,
+            strategy.scope(),
+        ):
+            self._step = build_step(config, strategy, self._position, self._seed)
+            self._evaluation = build_evaluation(config, self._step, self._seed) if config.inter_mode else None
+            if config.export:
+                check_version(str(config.log_dir), self._step.model.export_spec)
+            if self._checkpoint is not None and self._classes.names is not None:
+                check_labels(config, self._checkpoint, self._classes.names)
+            with reporting_end(self._step.model.run_hooks, self._stop, lambda: self._result), self._stage.completed():
+                self._restore = make_restore(self._checkpoint, self._training) if self._checkpoint else None
+                self._hooks = hooks_of_run(config, self._step)
+                self._hooks.begin()
+                if self._evaluation is not None:
+                    self._evaluation.hooks.begin()
+                self._stepper = make_stepper(self._step, self._hooks.want_every_step)
+                yield
 
-def _carry_out(
-    config: RunConfig,
-    job: Job,
-    source: checkpoint.Source | None,
-    step: Step,
-    stop: StopSignal,
-    seed: int,
-    journal: Journal,
-    position: Position,
-    inters: Sequence[Inter],
-) -> RunResult:
-    training = config.mode is ModeKeys.TRAIN
-    restore = make_restore(source, training) if source is not None else None
-    # In the other modes an evaluation inside training has nothing to do.
-    kept = without_inter if inters or not training else list
-    users = hooks_of_towers([kept(model.hooks) for model in step.models], step.lengths)
-    hooks = UserHooks([*users, *_output_hooks(config, step)])
-    hooks.begin()
-    beside = UserHooks([hook for inter in inters for hook in (*inter.hooks.values(), *inter.others)], inter=True)
-    beside.begin()
-    if users and not tf.get_collection(tf.GraphKeys.SAVERS) and tf.global_variables():
-        # Where MonitoredSession's scaffold put one: hooks that save look for it there.
-        tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
-    stepper = make_stepper(step, hooks.want_every_step)
-    keeper = checkpoint.Keeper(config.log_dir, seed) if training and config.log_dir else None
-    if keeper is not None and source is not None and source.resume:
-        keeper.last = source.prefix
-    own = [*step.inputs.initializers, *step.ledger.initializers]
-    with open_session(restore, own, hooks, step.strategy, job) as session:
-        start = stepper.current(session)
-        if keeper is not None and journal.labels is not None:
-            write_labels(labels_path(str(config.log_dir)), journal.labels)
-        events = EventFile(config.log_dir) if training and config.log_dir else None
-        done = start.global_step if training and (step.strategy.in_step or not job.is_cluster) else 0
-        parts = RunParts(config, step, session, events, keeper, done, position.hooks)
-        actions: list[Action] = [
-            LogAction(config, step.strategy.towers),
-            *(of_hooks := hook_actions(step.model.hooks, parts)),
-            *_training_actions(config, source, step, keeper, session, start, events),
-        ]
-        if inters:
-            # Before the checkpoints, which hold what the hooks then remember.
-            place = len(actions) - (keeper is not None)
-            actions[place:place] = evaluations(inters, config, step, job, keeper, actions, session, hooks, beside, stop)
-            resume_evaluations(actions, position, start.global_step)
-        remember(of_hooks, keeper)
-        _announce(config, source, step, start)
-        if step.strategy.next_steps is not None and job.any_worker("single_steps", not stepper.many) and stepper.many:
-            # All workers' steps must match in every call, and a hook that looks at every step may be one worker's
-            # alone. They agree in the session: only there the death of another one is named.
-            stepper = make_stepper(step, every_step=True)
-        fresh = step.inputs.place_after(0) == (0, [0] * len(step.inputs.sources))
-        runner = Runner(config, stepper, session, hooks, actions, fresh, journal, step.strategy, job)
-        rates = ShownRates(step.rates, session)
-        with progress_bar(config, start.global_step if training else 0, rates) as bar:
-            progress = runner.run(stop, bar)
-        batch = _probe(session, step) if config.export and stop.number is None else None
-    if report := journal.report():
-        tf.logging.warning("%s", report)
-    if stop.number is not None:
-        _leave(stop, keeper, job)
-    return _result(config, source, step, progress, keeper, batch, journal)
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Opens the session, restores the variables, makes the actions and writes the first checkpoint."""
+        config, step, job = self._config, self._step, self._job
+        self._keeper = Keeper(config.log_dir, self._seed) if self._training and config.log_dir else None
+        if self._keeper is not None and self._checkpoint is not None and self._checkpoint.resume:
+            self._keeper.resume_from(self._checkpoint.prefix)
+        initializers = [*step.inputs.initializers, *step.ledger.initializers]
+        with open_session(self._restore, initializers, self._hooks, step.strategy, job) as session:
+            if self._keeper is not None and self._classes.names is not None:
+                write_labels(labels_path(str(config.log_dir)), self._classes.names)
+            self._context = RunContext(
+                config=config,
+                job=job,
+                step=step,
+                session=session,
+                hooks=self._hooks,
+                stop=self._stop,
+                keeper=self._keeper,
+                events=EventFile(config.log_dir) if self._training and config.log_dir else None,
+                start=self._stepper.current(session),
+                position=self._position,
+            )
+            self._actions = run_actions(self._context, self._evaluation)
+            self._announce()
+            many = self._stepper.many
+            if "next_steps" in step.checks and job.any_worker("single_steps", not many) and many:
+                # One worker has a hook that looks at every step, and all must do the same number of steps per call.
+                # They agree inside the session, where a dead worker is noticed and named.
+                self._stepper = make_stepper(step, every_step=True)
+            yield
 
+    def loop(self) -> None:
+        """Runs all steps."""
+        config, context = self._config, self._context
+        # In a pipe there are only the log lines.
+        with progress_bar(context) if sys.stderr.isatty() else nullcontext() as bar:
+            self._progress = Runner(context, self._stepper, self._actions, self._bad_samples).run(bar)
+        if config.export and self._stop.number is None:
+            self._batch = self._probe(context.session)
 
-def _training_actions(
-    config: RunConfig,
-    source: checkpoint.Source | None,
-    step: Step,
-    keeper: checkpoint.Keeper | None,
-    session: tf.Session,
-    start: Progress,
-    events: EventFile | None,
-) -> Iterator[Action]:
-    """What TRAIN does beside the steps; the checkpoint at the start is written here."""
-    if config.mode is not ModeKeys.TRAIN:
-        return
-    yield RateAction()
-    if step.summary is not None and events is not None:
-        yield SummaryAction(config, events)
-    if keeper is not None:
-        resumed = start.global_step if source is not None and source.resume else None
-        saves = SaveAction(config, keeper, session, step.inputs, resumed)
-        saves.save(start.global_step, start)
-        yield saves
-
-
-def _output_hooks(config: RunConfig, step: Step) -> list[OutputHook]:
-    if config.output_fn is None or not config.output_every:
-        return []
-    if not step.model.output_info:
-        raise ValueError("mox.run(output_fn=...): model_fn returned no output_info to hand to output_fn.")
-    outputs = [model.output_info for model in step.models]
-    return [OutputHook(config.output_fn, outputs, config.output_every, step.inputs.present)]
-
-
-def _announce(config: RunConfig, source: checkpoint.Source | None, step: Step, start: Progress) -> None:
-    tf.logging.info("Running will end at step: %d", config.max_steps)
-    if config.mode is not ModeKeys.TRAIN or source is None:
-        return
-    if start.global_step >= config.max_steps:
-        others = (
-            f"another log_dir than {config.log_dir}, or --restart to train from the start"
-            if source.resume
-            else "or --checkpoint_exclude_patterns=global_step to count from 0"
+    def finish(self) -> RunResult:
+        """Exports the model and returns the result. After a signal, leaves the process instead."""
+        if report := self._bad_samples.report():
+            tf.logging.warning("%s", report)
+        if self._stop.number is not None:
+            self._exit_after_signal()
+        config, progress = self._config, self._progress
+        prefix = self._checkpoint.prefix if self._checkpoint is not None else None
+        if self._keeper is not None:
+            prefix = self._keeper.last
+        exported = None
+        if config.export and prefix is not None:
+            labels = self._classes.names or saved_labels(os.path.dirname(prefix))
+            exported = export_model(config, self._step.inputs, find_checkpoint(prefix), self._batch, labels)
+        self._result = self._stage.result(
+            RunResult(
+                global_step=progress.global_step,
+                log_info=progress.ledger.means if config.mode is ModeKeys.EVAL else progress.ledger.last,
+                checkpoint_path=prefix,
+                export_path=exported,
+                samples=progress.ledger.samples,
+                bad_samples=self._bad_samples.samples,
+            )
         )
-        tf.logging.warning(
-            "The checkpoint %s has reached step %d already and max_number_of_steps is %d: nothing is left to train. "
-            "Give a larger max_number_of_steps, %s.",
-            source.prefix,
-            start.global_step,
-            config.max_steps,
-            others,
-        )
-    elif source.resume and start.global_step and source.position == Position(seed=source.position.seed):
-        tf.logging.info("The last run went through the data to its end: this one begins the data anew.")
-    elif source.resume and not step.inputs.elements_per_step:
-        tf.logging.info("The input is not a tf.data.Dataset: its place is not known, and the data starts over.")
+        return self._result
+
+    def _announce(self) -> None:
+        config, checkpoint, start = self._config, self._checkpoint, self._context.start
+        tf.logging.info("Running will end at step: %d", config.max_steps)
+        if not self._training or checkpoint is None:
+            return
+        if start.global_step >= config.max_steps:
+            others = (
+                f"another log_dir than {config.log_dir}, or --restart to train from the start"
+                if checkpoint.resume
+                else "or --checkpoint_exclude_patterns=global_step to count from 0"
+            )
+            tf.logging.warning(
+                "The checkpoint %s has reached step %d already and max_number_of_steps is %d: nothing is left to "
+                "train. Give a larger max_number_of_steps, %s.",
+                checkpoint.prefix,
+                start.global_step,
+                config.max_steps,
+                others,
+            )
+        elif checkpoint.resume and not self._step.inputs.elements_per_step:
+            tf.logging.info(
+                "Cannot resume the input position (input_fn is not a tf.data.Dataset); reading from the start."
+            )
+        elif checkpoint.resume and start.global_step and checkpoint.position == Position(seed=checkpoint.position.seed):
+            tf.logging.info("The last run read the data to its end; reading from the start.")
+
+    def _probe(self, session: tf.Session) -> Sequence[Any] | None:
+        """One batch from the start of the data, to compare the exported model on."""
+        probe = self._step.inputs.probe
+        if probe is None:
+            return None
+        try:
+            session.run(probe.initializer)
+            return session.run(probe.tensors)
+        except tf.errors.OpError as error:
+            tf.logging.info("No batch to compare the exported model on: %s", error.message.splitlines()[0])
+            return None
+
+    def _exit_after_signal(self) -> NoReturn:
+        if self._keeper is not None:
+            outcome = f"saved {self._keeper.last}. Run the same command again to resume from it."
+        elif self._job.role.is_chief:
+            outcome = "nothing was saved, there is no log_dir."
+        else:
+            outcome = "the chief saves."
+        tf.logging.info("Stopped by signal %d: %s", self._stop.number, outcome)
+        raise SystemExit(self._stop.exit_code)
 
 
-def _probe(session: tf.Session, step: Step) -> Sequence[Any] | None:
-    """One batch from the start of the data, to compare the exported model on."""
-    if step.inputs.probe is None:
-        return None
-    try:
-        session.run(step.inputs.probe.initializer)
-        return session.run(step.inputs.probe.tensors)
-    except tf.errors.OpError as error:
-        tf.logging.info("No batch to compare the exported model on: %s", error.message.splitlines()[0])
-        return None
+def run_actions(run: RunContext, evaluation: Evaluation | None) -> list[Action]:
+    """Makes the actions of a run. Writes the checkpoint at the start of a training.
 
-
-def _leave(stop: StopSignal, keeper: checkpoint.Keeper | None, job: Job) -> None:
-    if keeper is None and not job.role.is_chief:
-        outcome = "the chief saves."
-    elif keeper is None:
-        outcome = "nothing was saved, there is no log_dir."
-    else:
-        outcome = f"saved {keeper.last}. The same command goes on from there."
-    tf.logging.info("Stopped by signal %d: %s", stop.number, outcome)
-    raise SystemExit(stop.exit_code)
-
-
-def _result(
-    config: RunConfig,
-    source: checkpoint.Source | None,
-    step: Step,
-    progress: Progress,
-    keeper: checkpoint.Keeper | None,
-    batch: Sequence[Any] | None,
-    journal: Journal,
-) -> RunResult:
-    prefix = keeper.last if keeper is not None else source.prefix if source is not None else None
-    exported = None
-    if config.export and prefix is not None:
-        labels = journal.labels or saved_labels(os.path.dirname(prefix))
-        exported = export_model(config, step.inputs, checkpoint.named(prefix), batch, labels)
-    averaged = config.mode is ModeKeys.EVAL
-    return RunResult(
-        global_step=progress.global_step,
-        log_info=progress.ledger.means if averaged else progress.ledger.last,
-        checkpoint_path=prefix,
-        export_path=exported,
-        samples=progress.ledger.samples,
-        bad_samples=journal.bad,
-    )
+    Args:
+      run: the open run.
+      evaluation: the evaluation inside training, if any.
+    """
+    actions: list[Action] = [LogAction(run.config, run.step.strategy.num_towers)]
+    served = [hook for hook in run.step.model.run_hooks if run.training or hook.in_every_mode]
+    actions += [action for hook in served if (action := hook.action(run)) is not None]
+    if not run.training:
+        return actions
+    actions.append(RateAction())
+    if run.step.summary is not None and run.events is not None:
+        actions.append(SummaryAction(run.config.summary_every, run.events))
+    saves: list[Action] = []
+    if run.keeper is not None:
+        save = SaveAction(run, run.keeper, actions)
+        save.save(run.start.global_step, run.start)
+        saves = [save]
+    if evaluation is not None:
+        actions += evaluation_actions(run, evaluation, [*actions, *saves])
+    # Save after the evaluations: the checkpoint holds what their hooks have decided.
+    return [*actions, *saves]

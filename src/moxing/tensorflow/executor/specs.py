@@ -1,19 +1,20 @@
-"""What the user's callbacks return, and what `mox.run` returns."""
+"""The user's callbacks: how they are called, the objects that they return, and the result of `mox.run`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.datasets.journal import BadSample
+from moxing.tensorflow.datasets.bad_samples import BadSample
 
 
 class ModeKeys(StrEnum):
-    """The modes in which callbacks are called. Members equal their names: `ModeKeys.TRAIN == 'TRAIN'`.
+    """The modes that callbacks are called in. Members equal their names: `ModeKeys.TRAIN == 'TRAIN'`.
 
     Example:
       >>> ModeKeys('TRAIN') is ModeKeys.TRAIN
@@ -26,8 +27,46 @@ class ModeKeys(StrEnum):
     EXPORT = "EXPORT"
 
 
+#: Names of the parameter that gets the mode.
+_MODE_NAMES = ("mode", "run_mode")
+
+
+def call_with_mode(name: str, function: Callable[..., Any], mode: ModeKeys, *first: Any) -> Any:
+    """Calls an `input_fn` or `model_fn`. Passes the mode as `mode` or `run_mode` if it declares one, else by position.
+
+    Args:
+      name: what the function is called in errors.
+      function: the user's function.
+      mode: the mode.
+      first: positional arguments before the mode.
+
+    Example:
+      >>> call_with_mode('model_fn', lambda inputs, run_mode, **kwargs: (inputs, run_mode.value), ModeKeys.EVAL, [1])
+      ([1], 'EVAL')
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # implemented in C, without a signature
+        return function(*first, mode)
+    parameters = signature.parameters
+    expected = ", ".join([*(["inputs"] if first else []), "mode", "**kwargs"])
+    declared = ", ".join(str(parameter) for parameter in parameters.values())
+    for mode_name in _MODE_NAMES:
+        if mode_name in parameters:
+            try:
+                signature.bind(*first, **{mode_name: mode})
+            except TypeError as error:
+                raise TypeError(f"{name} is declared as ({declared}): {error}; declare it as ({expected}).") from None
+            return function(*first, **{mode_name: mode})
+    positional = [p for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    varargs = any(p.kind == p.VAR_POSITIONAL for p in parameters.values())
+    if varargs or len(positional) > len(first):
+        return function(*first, mode)
+    raise TypeError(f"{name} is declared as ({declared}) and takes no mode; declare it as ({expected}).")
+
+
 class ExportKeys(StrEnum):
-    """The kinds of model that `mox.run(export_model=...)` writes."""
+    """The formats that `mox.run(export_model=...)` writes."""
 
     TF_SERVING = "TF_SERVING"
 
@@ -36,9 +75,9 @@ class ExportSpec:
     """Inputs and outputs of the exported model.
 
     Args:
-      inputs_dict: tensors inside `model_fn` (its inputs count) by the names that clients use.
-      outputs_dict: likewise the tensors to return.
-      version: an integer or a string, the name of the directory in `log_dir`; -1: one more than the highest there.
+      inputs_dict: tensors of `model_fn` to feed, by the names that clients use; its inputs or any others.
+      outputs_dict: tensors of `model_fn` to return, by the names that clients use.
+      version: name of the directory in `log_dir`, an integer or a string; -1: one more than the highest number there.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -65,12 +104,13 @@ class ModelSpec:
     """What `model_fn` returns.
 
     Args:
-      loss: scalar tensor, or a list of them; needed in TRAIN.
-      var_scopes: names of the variable scopes whose variables the loss trains; for several losses a list of lists.
-      log_info: scalars by name, printed and summarised; needed in EVAL.
-      output_info: tensors by name, handed to `output_fn`; needed in PREDICT.
-      export_spec: an `ExportSpec`; needed in EXPORT.
+      loss: scalar tensor, or a list of them; required in TRAIN.
+      var_scopes: names of the variable scopes that the loss trains; for several losses a list of lists.
+      log_info: scalars by name, to log and to write as summaries; required in EVAL.
+      output_info: tensors by name, passed to `output_fn`; required in PREDICT.
+      export_spec: an `ExportSpec`; required in EXPORT.
       hooks: `AggregativeSessionRunHook` or `tf.train.SessionRunHook` instances.
+      compressor_spec: not supported.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -100,10 +140,10 @@ class ModelSpec:
 
 
 class InputSpec:
-    """Several groups of inputs, which `model_fn` asks for by index.
+    """Several groups of inputs, which `model_fn` gets by index.
 
     Args:
-      split_to_device: one batch is shared out over the devices instead of one batch for each.
+      split_to_device: splits one batch between the devices instead of one batch for each.
 
     Example:
       >>> spec = InputSpec()
@@ -118,12 +158,12 @@ class InputSpec:
         self.groups: list[list[tf.Tensor]] = []
 
     def new_input(self, tensors: Sequence[tf.Tensor]) -> InputSpec:
-        """Registers a group of tensors; returns the spec itself."""
+        """Adds a group of tensors and returns this spec."""
         self.groups.append(list(tensors))
         return self
 
     def get_input(self, index: int) -> list[tf.Tensor]:
-        """The group number `index`."""
+        """The group with the number `index`, from 0."""
         if not 0 <= index < len(self.groups):
             raise IndexError(f"InputSpec.get_input({index}): there are {len(self.groups)} groups, counted from 0.")
         return self.groups[index]
@@ -131,15 +171,15 @@ class InputSpec:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What `mox.run` returns: where the run ended and what it left behind.
+    """The result of `mox.run`.
 
     Attributes:
       global_step: the last global step.
-      log_info: the last values, or in EVAL the means over all samples.
-      checkpoint_path: the checkpoint that was written last (TRAIN) or read, None without `log_dir`.
-      export_path: directory of the exported model, None where nothing was exported.
-      samples: how many samples the run saw.
-      bad_samples: those that were left out because they could not be read: file, offset, reason.
+      log_info: the last values; in EVAL the means over all samples.
+      checkpoint_path: the last checkpoint that was written (TRAIN) or read; None without `log_dir`.
+      export_path: directory of the exported model; None if nothing was exported.
+      samples: number of samples that the run processed.
+      bad_samples: samples that were skipped because they could not be read: file, offset, reason.
     """
 
     global_step: int

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.vgg import classified
+from moxing.tensorflow.network_registry import Network
 
 
 def alexnet_v2(
@@ -26,7 +26,7 @@ def alexnet_v2(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       dropout_keep_prob: see `classified`.
       spatial_squeeze: see `classified`.
       global_pool: see `classified`.
@@ -34,13 +34,14 @@ def alexnet_v2(
     net = net.styled(initializer=tf.glorot_uniform_initializer(), collect=True)
     biases = tf.constant_initializer(0.1)
     with net.scope("alexnet_v2"):
-        x = net.conv(images, 64, 11, stride=4, padding="VALID", scope="conv1", biases_initializer=biases)
+        positive = net.styled(biases_initializer=biases)
+        x = positive.styled(padding="VALID").conv(images, 64, 11, stride=4, scope="conv1")
         x = net.max_pool(x, 3, scope="pool1")
-        x = net.conv(x, 192, 5, scope="conv2", biases_initializer=biases)
+        x = positive.conv(x, 192, 5, scope="conv2")
         x = net.max_pool(x, 3, scope="pool2")
-        x = net.conv(x, 384, 3, scope="conv3", biases_initializer=biases)
-        x = net.conv(x, 384, 3, scope="conv4", biases_initializer=biases)
-        x = net.conv(x, 256, 3, scope="conv5", biases_initializer=biases)
+        x = positive.conv(x, 384, 3, scope="conv3")
+        x = positive.conv(x, 384, 3, scope="conv4")
+        x = positive.conv(x, 256, 3, scope="conv5")
         x = net.max_pool(x, 3, scope="pool5")
         return classified(
             net.styled(initializer=tf.truncated_normal_initializer(stddev=0.005)), x, num_classes, fc6=(4096, 5),

@@ -1,4 +1,4 @@
-"""What the Inception networks share: a notation for their modules, and their ends.
+"""Shared by the Inception networks: a notation for their modules, and their last layers.
 
 An Inception module sends its input through several branches and joins their channels. A network is a table from names
 to `Conv`, `Pool` and modules (lists of branches), and `build` makes it. The names of the convolutions in a branch
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.batch_norm import BatchNorm
-from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
+from moxing.tensorflow.nets.parts.layers import Layers
 
 BATCH_NORM = BatchNorm(decay=0.9997, epsilon=0.001, scale=False)
 
@@ -23,7 +23,7 @@ Depth: TypeAlias = Callable[[int], int]
 
 
 class Conv(NamedTuple):
-    """A convolution; without a `scope` it is named after its place in the branch."""
+    """A convolution; without a `scope` it is named by its position in the branch."""
 
     depth: int
     kernel: int | tuple[int, int] = 1
@@ -43,7 +43,7 @@ class Pool(NamedTuple):
 
 
 class Fork(NamedTuple):
-    """Convolutions of the same input whose channels are joined, at the end of a branch."""
+    """Convolutions of the same input whose channels are concatenated, at the end of a branch."""
 
     first: Conv
     second: Conv
@@ -54,12 +54,12 @@ Module: TypeAlias = Sequence[Branch]
 
 
 def same_depth(depth: int) -> int:
-    """The depth in the table is the one that is built."""
+    """Returns the depth of the table unchanged."""
     return depth
 
 
 def scaled_depth(depth_multiplier: float, min_depth: int) -> Depth:
-    """The depths in the table times `depth_multiplier`, but not below `min_depth`.
+    """Multiplies the depths of the table by `depth_multiplier`, but not below `min_depth`.
 
     Example:
       >>> depth = scaled_depth(0.25, min_depth=16)
@@ -100,7 +100,7 @@ def build(net: Layers, x: tf.Tensor, table: Mapping[str, Conv | Pool | Module], 
 
 
 def branches(net: Layers, x: tf.Tensor, module: Module, depth: Depth = same_depth) -> tf.Tensor:
-    """The joined channels of the branches of a module."""
+    """Builds the branches of a module and concatenates their channels."""
     outputs = []
     for number, branch in enumerate(module):
         with net.scope(f"Branch_{number}"):
@@ -126,10 +126,8 @@ def _name(conv: Conv, place: int) -> str:
 
 
 def _conv(net: Layers, x: tf.Tensor, conv: Conv, name: str, depth: Depth) -> tf.Tensor:
-    return net.conv(
-        x, depth(conv.depth), conv.kernel, conv.stride, scope=conv.scope or name, padding=conv.padding,
-        initializer=conv.initializer,
-    )  # fmt: skip
+    net = net.styled(padding=conv.padding, initializer=conv.initializer or net.style.initializer)
+    return net.conv(x, depth(conv.depth), conv.kernel, conv.stride, scope=conv.scope or name)
 
 
 def _pool(net: Layers, x: tf.Tensor, pool: Pool) -> tf.Tensor:
@@ -138,7 +136,7 @@ def _pool(net: Layers, x: tf.Tensor, pool: Pool) -> tf.Tensor:
 
 
 def window(net: Layers, x: tf.Tensor, length: int) -> tuple[int, int]:
-    """A window of that length, or of the image's own where the image is known to be smaller."""
+    """Returns a window of that length, or of the size of `x` if that is smaller."""
     height, width = (length if known is None else min(length, known) for known in net.size(x))
     return height, width
 
@@ -147,7 +145,7 @@ def classified(
     net: Layers, x: tf.Tensor, num_classes: int | None, *, scope: str, pooling: str, pooled_length: int,
     dropout_keep_prob: float, spatial_squeeze: bool, global_pool: bool, before_logits: str | None = None,
 ) -> tf.Tensor:  # fmt: skip
-    """The end of Inception v1 to v3: pooling, dropout, logits by a 1x1 convolution, predictions.
+    """The last layers of Inception v1 to v3: pooling, dropout, logits by a 1x1 convolution, predictions.
 
     Args:
       net: the layers.
@@ -174,7 +172,7 @@ def classified(
         x = net.dropout(x, dropout_keep_prob)
         if before_logits:
             net.end_point(before_logits, x)
-        x = net.conv(x, num_classes, 1, scope=scope, activation=None, batch_norm=None)
+        x = net.styled(activation=None, batch_norm=None).conv(x, num_classes, 1, scope=scope)
         return predicted(net, net.squeeze(x) if spatial_squeeze else x)
 
 
@@ -182,7 +180,7 @@ def classified_dense(
     net: Layers, x: tf.Tensor, num_classes: int | None, dropout_keep_prob: float,
     dense: Callable[[Layers, tf.Tensor, int, str], tf.Tensor],
 ) -> tf.Tensor:  # fmt: skip
-    """The end of Inception v4 and Inception-ResNet: global pooling, dropout, logits by `dense`, predictions.
+    """The last layers of Inception v4 and Inception-ResNet: global pooling, dropout, logits by `dense`, predictions.
 
     `dense` is given the layers, [batch, features], the number of classes and the scope.
     """
@@ -195,7 +193,7 @@ def classified_dense(
 
 
 def predicted(net: Layers, logits: tf.Tensor) -> tf.Tensor:
-    """Makes the logits and their softmax end points; returns the logits."""
+    """Adds the logits and their softmax to the end points; returns the logits."""
     net.end_point("Predictions", net.softmax(logits, name="Predictions"))
     return net.end_point("Logits", logits)
 
@@ -203,18 +201,19 @@ def predicted(net: Layers, logits: tf.Tensor) -> tf.Tensor:
 def auxiliary_features(
     net: Layers, x: tf.Tensor, depths: tuple[int, int], scope: str, initializer: Any = None
 ) -> tf.Tensor:
-    """What an auxiliary head makes its logits of: [batch, 1, 1, depth], in the current scope.
+    """Returns the features of an auxiliary head, [batch, 1, 1, depth], in the current scope.
 
     Args:
       net: the layers.
       x: features in the middle of the network, 17x17 for an image of 299x299.
-      depths: of the two convolutions.
-      scope: of the second convolution, with places for the height and width of its kernel where they belong to it.
-      initializer: of the second convolution; None is the style's.
+      depths: depths of the two convolutions.
+      scope: scope of the second convolution, with placeholders for height and width of its kernel.
+      initializer: initializer of the second convolution; None: the style's.
     """
     x = net.avg_pool(x, window(net, x, 5), 3)
     x = net.conv(x, depths[0], 1, scope="Conv2d_1b_1x1")
     kernel = window(net, x, 5)
-    x = net.conv(x, depths[1], kernel, scope=scope.format(*kernel), padding="VALID", initializer=initializer)
+    valid = net.styled(padding="VALID", initializer=initializer or net.style.initializer)
+    x = valid.conv(x, depths[1], kernel, scope=scope.format(*kernel))
     # 1x1 already, unless the image is larger than the published size.
     return x if net.size(x) == (1, 1) else net.global_pool(x)

@@ -22,8 +22,8 @@ from moxing.tensorflow.nets.inception_common import (
     classified_dense,
 )
 from moxing.tensorflow.nets.inception_v3 import STEM
-from moxing.tensorflow.nets.layers import Activation, Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Activation, Layers
+from moxing.tensorflow.network_registry import Network
 
 VALID = "VALID"
 
@@ -115,7 +115,9 @@ def block(net: Layers, x: tf.Tensor, name: str, module: Module, scale: float, ac
     with net.scope(name):
         residual = branches(net, x, module)
         depth = net.channels(x)
-        residual = net.conv(residual, depth, 1, scope="Conv2d_1x1", activation=None, batch_norm=None, biases=False)
+        residual = net.styled(activation=None, batch_norm=None, biases=False).conv(
+            residual, depth, 1, scope="Conv2d_1x1"
+        )
         with tf.variable_scope("Conv2d_1x1"):
             residual = tf.nn.bias_add(residual, decaying_biases(net, depth, x), net.data_format)
         x = x + scale * residual
@@ -125,17 +127,22 @@ def block(net: Layers, x: tf.Tensor, name: str, module: Module, scale: float, ac
 def dense(net: Layers, x: tf.Tensor, num_classes: int, scope: str) -> tf.Tensor:
     """Logits of [batch, features]."""
     with net.scope(scope):
-        weights = net.weights("weights", [int(x.shape.as_list()[1]), num_classes], None, x)
+        weights = net.weights("weights", [int(x.shape.as_list()[1]), num_classes], x)
         return tf.matmul(x, weights) + decaying_biases(net, num_classes, x)
 
 
 def decaying_biases(net: Layers, depth: int, like: tf.Tensor) -> tf.Tensor:
     """The biases of the current scope: in this network they decay as the weights do."""
-    return net.weights("biases", [depth], tf.zeros_initializer(), like)
+    return net.weights("biases", [depth], like, tf.zeros_initializer())
 
 
 NETWORKS: dict[str, Network] = {
     "inception_resnet_v2": Network(
-        inception_resnet_v2, scope="InceptionResnetV2", image_size=299, logits_pattern="Logits/Logits/", smallest=75
+        inception_resnet_v2,
+        scope="InceptionResnetV2",
+        image_size=299,
+        logits_pattern="Logits/Logits/",
+        preprocessing="inception",
+        smallest=75,
     ),
 }

@@ -16,8 +16,8 @@ from moxing.tensorflow.nets.inception_common import (
     build,
     classified,
 )
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.network_registry import Network
 
 
 def module(
@@ -66,7 +66,7 @@ def inception_v1(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       dropout_keep_prob: the fraction of the features that is kept in training.
       spatial_squeeze: drop height and width of the logits.
       global_pool: see `classified`.
@@ -81,5 +81,7 @@ def inception_v1(
 
 
 NETWORKS: dict[str, Network] = {
-    "inception_v1": Network(inception_v1, scope="InceptionV1", image_size=224, logits_pattern="/Logits/"),
+    "inception_v1": Network(
+        inception_v1, scope="InceptionV1", image_size=224, logits_pattern="/Logits/", preprocessing="inception"
+    ),
 }

@@ -18,8 +18,8 @@ from moxing.tensorflow.nets.inception_common import (
     classified,
     scaled_depth,
 )
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.network_registry import Network
 
 
 def narrow(depth: int) -> Conv:
@@ -86,7 +86,7 @@ def inception_v2(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       dropout_keep_prob: the fraction of the features that is kept in training.
       min_depth: see `scaled_depth`.
       depth_multiplier: see `scaled_depth`.
@@ -112,15 +112,17 @@ def first_convolution(net: Layers, images: tf.Tensor, depth: Depth) -> tf.Tensor
     multiplier = min(output // 3, 8)
     initializer = tf.truncated_normal_initializer(stddev=1.0)
     with net.scope(name):
-        depthwise = net.weights("depthwise_weights", [7, 7, channels, multiplier], initializer, images, decay=False)
+        depthwise = net.weights("depthwise_weights", [7, 7, channels, multiplier], images, initializer, decay=False)
         pointwise_shape = [1, 1, channels * multiplier, output]
-        pointwise = net.weights("pointwise_weights", pointwise_shape, initializer, images, decay=False)
-        biases = net.weights("biases", [output], tf.zeros_initializer(), images, decay=False)
+        pointwise = net.weights("pointwise_weights", pointwise_shape, images, initializer, decay=False)
+        biases = net.weights("biases", [output], images, tf.zeros_initializer(), decay=False)
         x = tf.nn.depthwise_conv2d(images, depthwise, net.per_axis(2, 2), "SAME", data_format=net.data_format)
         x = tf.nn.conv2d(x, pointwise, 1, "VALID", data_format=net.data_format)
         return net.end_point(name, tf.nn.relu(tf.nn.bias_add(x, biases, net.data_format)))
 
 
 NETWORKS: dict[str, Network] = {
-    "inception_v2": Network(inception_v2, scope="InceptionV2", image_size=224, logits_pattern="/Logits/"),
+    "inception_v2": Network(
+        inception_v2, scope="InceptionV2", image_size=224, logits_pattern="/Logits/", preprocessing="inception"
+    ),
 }

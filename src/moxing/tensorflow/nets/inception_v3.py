@@ -21,8 +21,8 @@ from moxing.tensorflow.nets.inception_common import (
     classified,
     scaled_depth,
 )
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.network_registry import Network
 
 VALID = "VALID"
 
@@ -140,15 +140,19 @@ def auxiliary_logits(net: Layers, x: tf.Tensor, num_classes: int, depth: Depth, 
     with net.scope("AuxLogits"):
         initializer = tf.truncated_normal_initializer(stddev=0.01)
         x = auxiliary_features(net, x, (depth(128), depth(768)), "Conv2d_2a_{}x{}", initializer)
-        x = net.conv(
-            x, num_classes, 1, scope="Conv2d_2b_1x1", activation=None, batch_norm=None,
-            initializer=tf.truncated_normal_initializer(stddev=0.001),
-        )  # fmt: skip
+        small = tf.truncated_normal_initializer(stddev=0.001)
+        logits = net.styled(activation=None, batch_norm=None, initializer=small)
+        x = logits.conv(x, num_classes, 1, scope="Conv2d_2b_1x1")
         return net.end_point("AuxLogits", net.squeeze(x) if spatial_squeeze else x)
 
 
 NETWORKS: dict[str, Network] = {
     "inception_v3": Network(
-        inception_v3, scope="InceptionV3", image_size=299, logits_pattern="/Logits/|AuxLogits/Conv2d_2b", smallest=75
+        inception_v3,
+        scope="InceptionV3",
+        image_size=299,
+        logits_pattern="/Logits/|AuxLogits/Conv2d_2b",
+        preprocessing="inception",
+        smallest=75,
     ),
 }

@@ -19,8 +19,8 @@ from moxing.tensorflow.nets.inception_common import (
     build,
     classified_dense,
 )
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.network_registry import Network
 
 VALID = "VALID"
 
@@ -104,11 +104,16 @@ def inception_v4(
 
 def dense(net: Layers, x: tf.Tensor, num_classes: int, scope: str) -> tf.Tensor:
     """Logits of features. TF-Slim's own initializer holds where its style for Inception is silent."""
-    return net.dense(x, num_classes, scope=scope, activation=None, initializer=tf.glorot_uniform_initializer())
+    return net.styled(activation=None, initializer=tf.glorot_uniform_initializer()).dense(x, num_classes, scope=scope)
 
 
 NETWORKS: dict[str, Network] = {
     "inception_v4": Network(
-        inception_v4, scope="InceptionV4", image_size=299, logits_pattern="/Logits/|/Aux_logits/", smallest=75
+        inception_v4,
+        scope="InceptionV4",
+        image_size=299,
+        logits_pattern="/Logits/|/Aux_logits/",
+        preprocessing="inception",
+        smallest=75,
     ),
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.network_registry import Network
 
 
 def lenet(net: Layers, images: tf.Tensor, num_classes: int | None, *, dropout_keep_prob: float = 0.5) -> tf.Tensor:
@@ -14,8 +14,8 @@ def lenet(net: Layers, images: tf.Tensor, num_classes: int | None, *, dropout_ke
     Args:
       net: the layers.
       images: the images. The shape of fc3's weights follows from their size.
-      num_classes: None for features.
-      dropout_keep_prob: share of the features that training keeps before the logits.
+      num_classes: number of classes; None for features.
+      dropout_keep_prob: probability of keeping a feature before the logits, in training.
     """
     net = net.styled(initializer=tf.truncated_normal_initializer(stddev=0.1))
     with net.scope("LeNet"):
@@ -28,25 +28,27 @@ def lenet(net: Layers, images: tf.Tensor, num_classes: int | None, *, dropout_ke
         if num_classes is None:
             return x
         x = net.end_point("dropout3", net.dropout(x, dropout_keep_prob))
-        x = net.end_point("Logits", net.dense(x, num_classes, scope="fc4", activation=None))
+        x = net.end_point("Logits", net.styled(activation=None).dense(x, num_classes, scope="fc4"))
         net.end_point("Predictions", tf.nn.softmax(x))
         return x
 
 
 def flat(name: str, net: Layers, x: tf.Tensor) -> tf.Tensor:
-    """`x` as [batch, features], for a layer with a weight for every place.
+    """Reshapes to [batch, features], for a layer with a weight for every position.
 
     Raises:
-      ValueError: the number of places is not known.
+      ValueError: height or width is unknown.
     """
     if None in net.size(x):
         raise ValueError(
-            f"{name} was given images whose height or width is not known: its layer fc3 has a weight for every place "
-            "in the image. Pass image_height and image_width to get_model_fn, or give the images a size with set_shape."
+            f"{name} was given images whose height or width is not known: its layer fc3 has a weight for every "
+            "position. Pass image_height and image_width to get_model_fn, or call images.set_shape."
         )
     return net.flatten(x)
 
 
 NETWORKS: dict[str, Network] = {
-    "lenet": Network(lenet, scope="LeNet", image_size=28, logits_pattern="fc4", smallest=4, channels=1),
+    "lenet": Network(
+        lenet, scope="LeNet", image_size=28, logits_pattern="fc4", preprocessing="lenet", smallest=4, channels=1
+    ),
 }

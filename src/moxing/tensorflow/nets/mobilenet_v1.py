@@ -12,10 +12,10 @@ from functools import partial
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.batch_norm import BatchNorm
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
-from moxing.tensorflow.nets.strides import strides_and_rates
+from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.nets.parts.strides import strides_and_rates
+from moxing.tensorflow.network_registry import Network
 
 BATCH_NORM = BatchNorm(decay=0.9997, epsilon=1e-3)
 
@@ -59,11 +59,11 @@ def mobilenet_v1(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       depth_multiplier: factor of all depths.
       min_depth: no layer gets fewer channels.
       output_stride: see `strides_and_rates`.
-      dropout_keep_prob: share of the features that training keeps before the logits.
+      dropout_keep_prob: probability of keeping a feature before the logits, in training.
       global_pool: False takes the mean of 7 x 7 windows, two steps apart, so that larger images give maps of logits.
       spatial_squeeze: drop height and width of the logits where they are 1.
     """
@@ -105,7 +105,7 @@ def classified(
         return pooled
     with net.scope("Logits"):
         x = net.dropout(pooled, dropout_keep_prob)
-        x = net.conv(x, num_classes, 1, scope="Conv2d_1c_1x1", activation=None, batch_norm=None)
+        x = net.styled(activation=None, batch_norm=None).conv(x, num_classes, 1, scope="Conv2d_1c_1x1")
         if spatial_squeeze and net.size(x) == (1, 1):
             x = net.squeeze(x)
     net.end_point("Logits", x)
@@ -119,6 +119,7 @@ NETWORKS: dict[str, Network] = {
         scope="MobilenetV1",
         image_size=224,
         logits_pattern="Logits",
+        preprocessing="inception",
     )
     for name, multiplier in {
         "mobilenet_v1": 1.0,

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.batch_norm import BatchNorm
-from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.mobilenet_v1 import INITIALIZER, check_depths, classified
-from moxing.tensorflow.nets.network import Network
-from moxing.tensorflow.nets.strides import strides_and_rates
+from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.nets.parts.strides import strides_and_rates
+from moxing.tensorflow.network_registry import Network
 
 BATCH_NORM = BatchNorm(decay=0.997, epsilon=1e-3)
 
@@ -27,7 +27,7 @@ LAST_DEPTH = 1280
 
 
 class Block(NamedTuple):
-    """One block: how many times as deep it is inside, depth of its output, stride."""
+    """One block: expansion factor, depth of its output, stride."""
 
     expansion: int
     depth: int
@@ -63,14 +63,14 @@ def mobilenet_v2(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       depth_multiplier: factor of all depths.
       finegrain_classification_mode: the last convolution keeps its depth where `depth_multiplier` is less than 1.
       min_depth: no layer gets fewer channels.
       divisible_by: depths are rounded to multiples of it.
       output_stride: see `strides_and_rates`.
-      dropout_keep_prob: share of the features that training keeps before the logits.
-      spatial_squeeze: drop height and width of the logits; they are 1.
+      dropout_keep_prob: probability of keeping a feature before the logits, in training.
+      spatial_squeeze: false keeps the axes of height and width of the logits, of length 1.
     """
     check_depths(depth_multiplier, min_depth)
     if divisible_by < 1:
@@ -85,9 +85,8 @@ def mobilenet_v2(
         x = net.conv(images, scaled(FIRST[0]), 3, stride=strides[0][0], scope="Conv")
         net.end_point("layer_1", x)
         for index, block in enumerate(BLOCKS):
-            stride, rate = strides[index + 1]
             with net.scope(f"expanded_conv_{index}" if index else "expanded_conv"):
-                x = inverted_residual(net, x, block, scaled(block.depth), stride, rate, f"layer_{index + 2}")
+                x = inverted_residual(net, x, block, scaled(block.depth), strides[index + 1], f"layer_{index + 2}")
         keeps_depth = finegrain_classification_mode and depth_multiplier < 1
         x = net.conv(x, LAST_DEPTH if keeps_depth else scaled(LAST_DEPTH), 1, scope="Conv_1")
         net.end_point(f"layer_{len(BLOCKS) + 2}", x)
@@ -96,22 +95,28 @@ def mobilenet_v2(
 
 
 def inverted_residual(
-    net: Layers, x: tf.Tensor, block: Block, depth: int, stride: int, rate: int, layer: str
+    net: Layers, x: tf.Tensor, block: Block, depth: int, stride_and_rate: tuple[int, int], layer: str
 ) -> tf.Tensor:
-    """One block: 1x1 up, 3x3 of every channel by itself, 1x1 down without an activation.
+    """One block: 1x1 up, 3x3 depthwise, 1x1 down without an activation.
 
-    Depth and stride are the block's own after `depth_multiplier` and `output_stride`; `layer` is what the names of
-    its end points begin with.
+    Args:
+      net: the layers.
+      x: the input.
+      block: the block as published.
+      depth: its depth after `depth_multiplier`.
+      stride_and_rate: its stride and dilation rate after `output_stride`.
+      layer: prefix of the names of its end points.
     """
+    stride, rate = stride_and_rate
     shallow = x
     if block.expansion > 1:
-        # By 8 whatever the other depths are divisible by: so it is in the published networks.
+        # Always divisible by 8, as in the published networks.
         x = net.conv(x, rounded(net.channels(x) * block.expansion, 8, 8), 1, scope="expand")
         net.end_point(f"{layer}/expansion_output", x)
     x = net.depthwise(x, 3, stride=stride, rate=rate, scope="depthwise")
     net.end_point(f"{layer}/depthwise_output", x)
-    x = net.conv(x, depth, 1, scope="project", activation=None)
-    # By the block's own stride: a bound on the strides must not make another network of it.
+    x = net.styled(activation=None).conv(x, depth, 1, scope="project")
+    # The published stride: output_stride must not change the architecture.
     if block.stride == 1 and net.channels(shallow) == depth:
         x = x + shallow
     net.end_point(f"{layer}/output", x)
@@ -119,7 +124,7 @@ def inverted_residual(
 
 
 def rounded(depth: float, divisible_by: int, least: int) -> int:
-    """The multiple of `divisible_by` nearest to `depth`, at least `least`, and never 10% less than `depth`.
+    """Rounds `depth` to a multiple of `divisible_by`, at least `least`, and at least 90% of `depth`.
 
     Example:
       >>> rounded(33.6, 8, 8), rounded(11.2, 8, 8), rounded(5.6, 8, 8)
@@ -135,6 +140,7 @@ NETWORKS: dict[str, Network] = {
         scope="MobilenetV2",
         image_size=224,
         logits_pattern="Logits",
+        preprocessing="inception",
     )
     for name, multiplier in {"mobilenet_v2": 1.0, "mobilenet_v2_140": 1.4, "mobilenet_v2_035": 0.35}.items()
 }

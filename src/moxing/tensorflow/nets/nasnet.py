@@ -11,12 +11,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.batch_norm import BatchNorm
-from moxing.tensorflow.nets.layers import Layers, require_share
 from moxing.tensorflow.nets.nasnet_cells import (
-    AS_IT_IS,
     AVG_POOL_3X3,
     CURRENT,
+    IDENTITY,
     MAX_POOL_3X3,
     PREVIOUS,
     SEPARABLE_3X3,
@@ -27,15 +25,17 @@ from moxing.tensorflow.nets.nasnet_cells import (
     DropPath,
     normalised_conv,
 )
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
+from moxing.tensorflow.nets.parts.layers import Layers, check_keep_prob
+from moxing.tensorflow.network_registry import Network
 
 NORMAL = Cell(
     combinations=(
         ((CURRENT, SEPARABLE_5X5), (PREVIOUS, SEPARABLE_3X3)),
         ((PREVIOUS, SEPARABLE_5X5), (PREVIOUS, SEPARABLE_3X3)),
-        ((CURRENT, AVG_POOL_3X3), (PREVIOUS, AS_IT_IS)),
+        ((CURRENT, AVG_POOL_3X3), (PREVIOUS, IDENTITY)),
         ((PREVIOUS, AVG_POOL_3X3), (PREVIOUS, AVG_POOL_3X3)),
-        ((CURRENT, SEPARABLE_3X3), (CURRENT, AS_IT_IS)),
+        ((CURRENT, SEPARABLE_3X3), (CURRENT, IDENTITY)),
     ),
     outputs=(PREVIOUS, 2, 3, 4, 5, 6),
 )
@@ -44,7 +44,7 @@ REDUCTION = Cell(
         ((CURRENT, SEPARABLE_5X5), (PREVIOUS, SEPARABLE_7X7)),
         ((CURRENT, MAX_POOL_3X3), (PREVIOUS, SEPARABLE_7X7)),
         ((CURRENT, AVG_POOL_3X3), (PREVIOUS, SEPARABLE_5X5)),
-        ((3, AS_IT_IS), (2, AVG_POOL_3X3)),
+        ((3, IDENTITY), (2, AVG_POOL_3X3)),
         ((2, SEPARABLE_3X3), (CURRENT, MAX_POOL_3X3)),
     ),
     outputs=(3, 4, 5, 6),
@@ -75,7 +75,7 @@ def nasnet(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       imagenet: begin with a strided convolution and two reduction cells, else with a convolution only.
       num_cells: number of normal cells, at least 3.
       num_conv_filters: depth of the hidden states in the first normal cell, at least 4.
@@ -111,14 +111,14 @@ def nasnet(
         stack = imagenet_stem(net, images, REDUCTION, int(32 * stem_multiplier), num_conv_filters, drop_path)
     else:
         x = normalised_conv(
-            net, images, int(num_conv_filters * stem_multiplier), 3, scope="l1_stem_3x3", norm="l1_stem_bn"
+            net, images, int(num_conv_filters * stem_multiplier), 3, scopes=("l1_stem_3x3", "l1_stem_bn")
         )
         stack = CellStack(net, x, drop_path)
     net.end_point("Stem", stack.top)
 
     depth = num_conv_filters
     for number in range(num_cells):
-        # Taken before a reduction cell is added, it is what lies below that cell's input.
+        # Before a reduction cell is added, this is the output below that cell's input.
         skipped = stack.below_top if skip_reduction_layer_input else None
         if number in reductions:
             depth, index = depth * 2, reductions.index(number)
@@ -131,12 +131,12 @@ def nasnet(
 
 
 def styled(net: Layers, batch_norm: BatchNorm) -> Layers:
-    """The layers as NASNet and PNASNet have them: the activation comes before a layer, not behind it."""
+    """Returns the layers with the style of NASNet and PNASNet: the activation comes before a layer."""
     return net.styled(batch_norm=batch_norm, activation=None, initializer=INITIALIZER, decay_depthwise=True)
 
 
 def reduction_places(num_cells: int) -> tuple[int, int]:
-    """The cells that the image is halved at, so that there are three thirds.
+    """Returns the numbers of the cells at which the resolution is halved, which divide the cells into thirds.
 
     Example:
       >>> reduction_places(18)
@@ -149,7 +149,7 @@ def imagenet_stem(
     net: Layers, images: tf.Tensor, cell: Cell, depth: int, num_conv_filters: int, drop_path: DropPath
 ) -> CellStack:
     """A strided convolution of that depth and two strided cells: an eighth of height and width."""
-    x = normalised_conv(net, images, depth, 3, stride=2, scope="conv0", norm="conv0_bn", padding="VALID")
+    x = normalised_conv(net.styled(padding="VALID"), images, depth, 3, stride=2, scopes=("conv0", "conv0_bn"))
     stack = CellStack(net, x, drop_path)
     for number, divisor in enumerate((4, 2)):
         stack.add(cell, num_conv_filters // divisor, scope=f"cell_stem_{number}", stride=2)
@@ -171,13 +171,13 @@ def auxiliary_head(net: Layers, x: tf.Tensor, num_classes: int | None, scope: st
             x = net.global_pool(x)
         else:
             x = net.avg_pool(x, (min(5, height), min(5, width)), stride=3)
-        x = tf.nn.relu(normalised_conv(net, x, 128, 1, scope="proj", norm="aux_bn0"))
-        x = tf.nn.relu(normalised_conv(net, x, 768, net.size(x), scope="Conv", norm="aux_bn1", padding="VALID"))
+        x = tf.nn.relu(normalised_conv(net, x, 128, 1, scopes=("proj", "aux_bn0")))
+        x = tf.nn.relu(normalised_conv(net.styled(padding="VALID"), x, 768, net.size(x), scopes=("Conv", "aux_bn1")))
         net.end_point("AuxLogits", net.dense(net.squeeze(x), num_classes, scope="FC"))
 
 
 def classified(net: Layers, x: tf.Tensor, num_classes: int | None, dense_dropout_keep_prob: float) -> tf.Tensor:
-    """The end of the network: pooling, logits, predictions."""
+    """The last layers: pooling, logits, predictions."""
     with net.scope("final_layer"):
         x = net.end_point("global_pool", net.global_pool(tf.nn.relu(x), keep=False))
         if num_classes is None:
@@ -195,7 +195,7 @@ def check_options(
     total_training_steps: int | None,
     dense_dropout_keep_prob: float,
 ) -> None:
-    """Raises a ValueError for an option that no network can be built from."""
+    """Raises a ValueError for an invalid option."""
     if num_cells < 3:
         raise ValueError(
             f"num_cells={num_cells!r}: expected at least 3, one before, between and behind the reductions."
@@ -204,21 +204,27 @@ def check_options(
         raise ValueError(f"num_conv_filters={num_conv_filters!r}: expected at least 4; the stem has a quarter of them.")
     if stem_multiplier * 4 < 1:
         raise ValueError(f"stem_multiplier={stem_multiplier!r}: expected at least 0.25.")
-    require_share("drop_path_keep_prob", drop_path_keep_prob)
-    require_share("dense_dropout_keep_prob", dense_dropout_keep_prob)
+    check_keep_prob("drop_path_keep_prob", drop_path_keep_prob)
+    check_keep_prob("dense_dropout_keep_prob", dense_dropout_keep_prob)
     if total_training_steps is not None and total_training_steps < 1:
         raise ValueError(f"total_training_steps={total_training_steps!r}: expected at least 1, or None.")
 
 
-def _network(image_size: int, smallest: int, **options: Any) -> Network:
+def _network(image_size: int, preprocessing: str = "inception", smallest: int = 3, **options: Any) -> Network:
     return Network(
-        partial(nasnet, **options), scope="", image_size=image_size, logits_pattern=r"\bFC/", smallest=smallest
+        partial(nasnet, **options),
+        scope="",
+        image_size=image_size,
+        logits_pattern=r"\bFC/",
+        smallest=smallest,
+        preprocessing=preprocessing,
     )
 
 
 NETWORKS: dict[str, Network] = {
     "nasnet_cifar": _network(
         32,
+        preprocessing="cifarnet",
         smallest=1,
         imagenet=False,
         num_cells=18,
@@ -228,10 +234,9 @@ NETWORKS: dict[str, Network] = {
         total_training_steps=937_500,
         dense_dropout_keep_prob=1.0,
     ),
-    "nasnet_mobile": _network(224, smallest=3),
+    "nasnet_mobile": _network(224),
     "nasnet_large": _network(
         331,
-        smallest=3,
         num_cells=18,
         num_conv_filters=168,
         stem_multiplier=3.0,

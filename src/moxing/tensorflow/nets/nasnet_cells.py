@@ -1,4 +1,4 @@
-"""Cells: what NASNet and PNASNet are stacked from.
+"""The cells that NASNet and PNASNet are stacked from.
 
 A search found the cells, people stacked them. A cell sees the outputs of the two cells below it. These are its hidden
 states 0 and 1; five times it takes two states, does something to each and adds them, which makes states 2 to 6; some of
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
+from moxing.tensorflow.nets.parts.layers import Layers
 
 #: Does something to a state: (layers, state, depth of the result, stride).
 Operation = Callable[[Layers, tf.Tensor, int, int], tf.Tensor]
@@ -36,11 +36,12 @@ class Cell(NamedTuple):
 
 
 def normalised_conv(
-    net: Layers, x: tf.Tensor, depth: int, kernel: Any, stride: int = 1, *, scope: str, norm: str, padding: str = "SAME"
+    net: Layers, x: tf.Tensor, depth: int, kernel: Any, stride: int = 1, *, scopes: tuple[str, str]
 ) -> tf.Tensor:
-    """A convolution called `scope` and batch normalisation called `norm`, side by side; the activation comes before."""
-    x = net.conv(x, depth, kernel, stride, scope=scope, padding=padding, batch_norm=None, biases=False)
-    return net.batch_norm(x, scope=norm)
+    """A convolution and a batch normalisation, each in a scope of its own; the activation comes before."""
+    scope, norm_scope = scopes
+    x = net.styled(batch_norm=None, biases=False).conv(x, depth, kernel, stride, scope=scope)
+    return net.batch_norm(x, scope=norm_scope)
 
 
 def _separable(net: Layers, x: tf.Tensor, depth: int, stride: int, *, kernel: int) -> tf.Tensor:
@@ -48,7 +49,7 @@ def _separable(net: Layers, x: tf.Tensor, depth: int, stride: int, *, kernel: in
     for number, step in enumerate((stride, 1), start=1):
         name = f"{kernel}x{kernel}_{number}"
         x = tf.nn.relu(x)
-        x = net.separable(x, depth, kernel, step, scope=f"separable_{name}", batch_norm=None, biases=False)
+        x = net.styled(batch_norm=None, biases=False).separable(x, depth, kernel, step, scope=f"separable_{name}")
         x = net.batch_norm(x, scope=f"bn_sep_{name}")
     return x
 
@@ -62,13 +63,13 @@ def _max_pool(net: Layers, x: tf.Tensor, depth: int, stride: int) -> tf.Tensor:
 
 
 def _deepened(net: Layers, x: tf.Tensor, depth: int) -> tf.Tensor:
-    return x if net.channels(x) == depth else normalised_conv(net, x, depth, 1, scope="1x1", norm="bn_1")
+    return x if net.channels(x) == depth else normalised_conv(net, x, depth, 1, scopes=("1x1", "bn_1"))
 
 
-def _as_it_is(net: Layers, x: tf.Tensor, depth: int, stride: int) -> tf.Tensor:
+def _identity(net: Layers, x: tf.Tensor, depth: int, stride: int) -> tf.Tensor:
     if stride == 1 and net.channels(x) == depth:
         return x
-    return normalised_conv(net, tf.nn.relu(x), depth, 1, stride, scope="1x1", norm="bn_1")
+    return normalised_conv(net, tf.nn.relu(x), depth, 1, stride, scopes=("1x1", "bn_1"))
 
 
 SEPARABLE_3X3: Operation = partial(_separable, kernel=3)
@@ -76,7 +77,7 @@ SEPARABLE_5X5: Operation = partial(_separable, kernel=5)
 SEPARABLE_7X7: Operation = partial(_separable, kernel=7)
 AVG_POOL_3X3: Operation = _avg_pool
 MAX_POOL_3X3: Operation = _max_pool
-AS_IT_IS: Operation = _as_it_is
+IDENTITY: Operation = _identity
 
 
 # --- drop path -------------------------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ AS_IT_IS: Operation = _as_it_is
 
 @dataclass(frozen=True)
 class DropPath:
-    """In training, branches are dropped: for an image here and there the whole branch is zero.
+    """Drop path: in training a whole branch is set to zero for some images.
 
     The higher a cell, and the later in training, the more often.
 
@@ -100,7 +101,7 @@ class DropPath:
     num_cells: int
 
     def keep_prob_in(self, number: int) -> Any:
-        """The probability to stay in cell `number`, counted from 0: a tensor where it changes in training.
+        """Returns the keep probability of cell `number`, from 0; a tensor if it changes during training.
 
         Example:
           >>> DropPath(keep_prob=0.6, total_training_steps=None, num_cells=20).keep_prob_in(9)
@@ -115,7 +116,7 @@ class DropPath:
 
 
 def dropped(x: tf.Tensor, keep_prob: Any) -> tf.Tensor:
-    """`x` with whole images set to zero, each with probability 1 - `keep_prob`, and the others scaled up for them."""
+    """Sets whole images to zero with probability 1 - `keep_prob`, and scales the others up."""
     chance = tf.random.uniform([tf.shape(x)[0], 1, 1, 1])
     return x * tf.cast(tf.floor(keep_prob + chance) / keep_prob, x.dtype)
 
@@ -131,7 +132,7 @@ class Output(NamedTuple):
 
 
 class CellStack:
-    """Cells on top of each other.
+    """A stack of cells.
 
     Args:
       net: the layers; their style has no activation.
@@ -139,10 +140,10 @@ class CellStack:
       drop_path: how branches are dropped in training.
 
     Example:
-      >>> from moxing.tensorflow.nets.batch_norm import BatchNorm
+      >>> from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
       >>> with tf.Graph().as_default():
       ...     net = Layers(training=False).styled(batch_norm=BatchNorm(), activation=None)
-      ...     cell = Cell((((CURRENT, SEPARABLE_3X3), (PREVIOUS, AS_IT_IS)),), outputs=(CURRENT, 2))
+      ...     cell = Cell((((CURRENT, SEPARABLE_3X3), (PREVIOUS, IDENTITY)),), outputs=(CURRENT, 2))
       ...     stack = CellStack(net, tf.zeros([1, 8, 8, 3]), DropPath(1.0, None, num_cells=2))
       ...     stack.add(cell, depth=5, scope='cell_0').shape
       TensorShape([1, 8, 8, 10])
@@ -163,7 +164,7 @@ class CellStack:
         return self._outputs[-2] if len(self._outputs) > 1 else None
 
     def add(self, cell: Cell, depth: int, *, scope: str, stride: int = 1, previous: Output | None = None) -> tf.Tensor:
-        """Puts a cell on top.
+        """Adds a cell.
 
         Args:
           cell: its table.
@@ -177,12 +178,12 @@ class CellStack:
         """
         net, current = self._net, self._outputs[-1]
         previous = self.below_top if previous is None else previous
-        # A tensor per cell and not per branch: the same numbers in a smaller graph.
+        # One tensor per cell, not per branch: a smaller graph.
         keep_prob = self._drop_path.keep_prob_in(len(self._outputs) - 1) if self._drops() else 1.0
         with net.scope(scope):
             matched = current.x if previous is None else _matched(net, previous, current, depth)
             states = [
-                normalised_conv(net, tf.nn.relu(current.x), depth, 1, scope="1x1", norm="beginning_bn"),
+                normalised_conv(net, tf.nn.relu(current.x), depth, 1, scopes=("1x1", "beginning_bn")),
                 matched,
             ]
             for number, branches in enumerate(cell.combinations):
@@ -205,25 +206,25 @@ class CellStack:
     ) -> tf.Tensor:
         number, operation = branch
         with self._net.scope(scope):
-            # The states that the cell has made itself are of the right size already.
+            # States of the cell itself already have the right size.
             x = operation(self._net, states[number], depth, stride if number in (CURRENT, PREVIOUS) else 1)
-            return dropped(x, keep_prob) if self._drops() and operation is not AS_IT_IS else x
+            return dropped(x, keep_prob) if self._drops() and operation is not IDENTITY else x
 
 
 def _matched(net: Layers, previous: Output, current: Output, depth: int) -> tf.Tensor:
-    """`previous` in the size of `current` and in that depth."""
+    """Returns `previous` in the size of `current` and in the given depth."""
     if previous.halvings != current.halvings:
         return _halved(net, tf.nn.relu(previous.x), depth)
     if net.channels(previous.x) != depth:
-        return normalised_conv(net, tf.nn.relu(previous.x), depth, 1, scope="prev_1x1", norm="prev_bn")
+        return normalised_conv(net, tf.nn.relu(previous.x), depth, 1, scopes=("prev_1x1", "prev_bn"))
     return previous.x
 
 
 def _halved(net: Layers, x: tf.Tensor, depth: int) -> tf.Tensor:
-    """Half the height and width: one half of the channels sees every other pixel, the other half their neighbours."""
-    # One pixel on, diagonally; zeros where the image ends.
+    """Halves height and width: half of the channels from every other pixel, the others from their neighbours."""
+    # Shifted by one pixel diagonally, padded with zeros.
     neighbours = tf.slice(tf.pad(x, net.per_axis([0, 1], [0, 1], other=[0, 0])), net.per_axis(1, 1, other=0), [-1] * 4)
-    conv = partial(net.conv, kernel=1, stride=2, padding="VALID", batch_norm=None, biases=False)
+    conv = partial(net.styled(padding="VALID", batch_norm=None, biases=False).conv, kernel=1, stride=2)
     paths = [conv(x, depth // 2, scope="path1_conv"), conv(neighbours, depth - depth // 2, scope="path2_conv")]
     return net.batch_norm(net.concat(paths), scope="final_path_bn")
 
@@ -233,4 +234,4 @@ def _as_deep(net: Layers, x: tf.Tensor, depth: int, number: int) -> tf.Tensor:
     if net.channels(x) == depth:
         return x
     with net.scope(f"reduction_{number}"):
-        return normalised_conv(net, x, depth, 1, scope="path_conv", norm="path_bn")
+        return normalised_conv(net, x, depth, 1, scopes=("path_conv", "path_bn"))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.vgg import classified
+from moxing.tensorflow.network_registry import Network
 
 
 def overfeat(
@@ -26,16 +26,16 @@ def overfeat(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       dropout_keep_prob: see `classified`.
       spatial_squeeze: see `classified`.
       global_pool: see `classified`.
     """
     net = net.styled(initializer=tf.glorot_uniform_initializer(), collect=True)
     with net.scope("overfeat"):
-        x = net.conv(images, 64, 11, stride=4, padding="VALID", scope="conv1")
+        x = net.styled(padding="VALID").conv(images, 64, 11, stride=4, scope="conv1")
         x = net.max_pool(x, 2, scope="pool1")
-        x = net.conv(x, 256, 5, padding="VALID", scope="conv2")
+        x = net.styled(padding="VALID").conv(x, 256, 5, scope="conv2")
         x = net.max_pool(x, 2, scope="pool2")
         x = net.conv(x, 512, 3, scope="conv3")
         x = net.conv(x, 1024, 3, scope="conv4")

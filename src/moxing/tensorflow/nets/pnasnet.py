@@ -10,7 +10,6 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
 from moxing.tensorflow.nets.nasnet import (
     IMAGENET_BATCH_NORM,
     auxiliary_head,
@@ -21,8 +20,8 @@ from moxing.tensorflow.nets.nasnet import (
     styled,
 )
 from moxing.tensorflow.nets.nasnet_cells import (
-    AS_IT_IS,
     CURRENT,
+    IDENTITY,
     MAX_POOL_3X3,
     PREVIOUS,
     SEPARABLE_3X3,
@@ -31,7 +30,8 @@ from moxing.tensorflow.nets.nasnet_cells import (
     Cell,
     DropPath,
 )
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.network_registry import Network
 
 CELL = Cell(
     combinations=(
@@ -39,7 +39,7 @@ CELL = Cell(
         ((CURRENT, SEPARABLE_7X7), (CURRENT, MAX_POOL_3X3)),
         ((CURRENT, SEPARABLE_5X5), (CURRENT, SEPARABLE_3X3)),
         ((4, SEPARABLE_3X3), (CURRENT, MAX_POOL_3X3)),
-        ((PREVIOUS, SEPARABLE_3X3), (CURRENT, AS_IT_IS)),
+        ((PREVIOUS, SEPARABLE_3X3), (CURRENT, IDENTITY)),
     ),
     outputs=(2, 3, 4, 5, 6),
 )
@@ -64,7 +64,7 @@ def pnasnet(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       num_cells: number of cells behind the two of the stem, at least 3.
       num_conv_filters: depth of the hidden states in the first of these, at least 4.
       stem_multiplier: the depth of the first convolution, in 32.
@@ -105,7 +105,14 @@ def pnasnet(
 
 
 def _network(image_size: int, **options: Any) -> Network:
-    return Network(partial(pnasnet, **options), scope="", image_size=image_size, logits_pattern=r"\bFC/", smallest=3)
+    return Network(
+        partial(pnasnet, **options),
+        scope="",
+        image_size=image_size,
+        logits_pattern=r"\bFC/",
+        smallest=3,
+        preprocessing="inception",
+    )
 
 
 NETWORKS: dict[str, Network] = {

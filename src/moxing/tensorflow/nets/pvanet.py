@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.batch_norm import BatchNorm
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.vgg import classified
+from moxing.tensorflow.network_registry import Network
 
 BATCH_NORM = BatchNorm(decay=0.999, epsilon=1e-5)
 
@@ -83,7 +83,7 @@ def pvanet(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       dropout_keep_prob: see `classified`.
       spatial_squeeze: see `classified`.
       global_pool: see `classified`.
@@ -93,8 +93,8 @@ def pvanet(
     net = net.styled(batch_norm=BATCH_NORM, initializer=initializer, collect=True)
     with net.scope("pvanet"):
         with net.scope("conv1_1"):
-            x = net.conv(
-                images, 16, 7, stride=2, scope="conv", padding="FIXED", activation=None, batch_norm=None, biases=False
+            x = net.styled(padding="FIXED", activation=None, batch_norm=None, biases=False).conv(
+                images, 16, 7, stride=2, scope="conv"
             )
             x = net.collected(c_relu(net, x))
         x = net.max_pool(x, 3, padding="SAME", scope="pool1")
@@ -145,7 +145,7 @@ def inception_block(net: Layers, x: tf.Tensor, block: InceptionBlock) -> tf.Tens
             outputs.append(net.conv(net.max_pool(y, 3, padding="SAME"), block.pooled, 1, scope="poolproj"))
         y = net.concat(outputs)
     if block.last:
-        return net.conv(y, block.depth, 1, scope="out", activation=None) + shortcut
+        return net.styled(activation=None).conv(y, block.depth, 1, scope="out") + shortcut
     return convolved(net, y, block.depth, 1, scope="out") + shortcut
 
 
@@ -168,11 +168,19 @@ def shortcut_of(net: Layers, x: tf.Tensor, depth: int, stride: int) -> tf.Tensor
 def convolved(net: Layers, x: tf.Tensor, depth: int, kernel: int, stride: int = 1, *, scope: str) -> tf.Tensor:
     """A convolution with biases and nothing behind it: the next block normalises and activates."""
     biases = tf.constant_initializer(0.1)
-    return net.conv(
-        x, depth, kernel, stride=stride, scope=scope, activation=None, batch_norm=None, biases_initializer=biases
+    return net.styled(activation=None, batch_norm=None, biases_initializer=biases).conv(
+        x, depth, kernel, stride=stride, scope=scope
     )
 
 
 NETWORKS: dict[str, Network] = {
-    "pvanet": Network(pvanet, scope="pvanet", image_size=192, logits_pattern="fc8", labels_offset=1, smallest=161),
+    "pvanet": Network(
+        pvanet,
+        scope="pvanet",
+        image_size=192,
+        logits_pattern="fc8",
+        preprocessing="pvanet",
+        labels_offset=1,
+        smallest=161,
+    ),
 }

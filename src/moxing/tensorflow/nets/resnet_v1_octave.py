@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Activation, Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.resnet_v1 import BATCH_NORM, UNITS, Unit, blocks_of, classified, for_imagenet, stem
+from moxing.tensorflow.network_registry import Network
 
 
 class Octave(NamedTuple):
@@ -45,10 +45,10 @@ def resnet_v1_50_oct(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
-      alpha: the low frequencies' part of the channels, at least 0 and less than 1.
-      global_pool: False keeps height and width, for dense prediction.
-      spatial_squeeze: drop height and width of the logits; they are 1 after global pooling.
+      num_classes: number of classes; None for features.
+      alpha: fraction of low-frequency channels, at least 0 and less than 1.
+      global_pool: false keeps height and width, for dense prediction.
+      spatial_squeeze: false keeps the axes of height and width of the logits, of length 1 after global pooling.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -73,15 +73,20 @@ def resnet_v1_50_oct(
 
 
 def _bottleneck(net: Layers, x: Octave, unit: Unit, alpha: float) -> Octave:
-    """The unit of a ResNet, with octave convolutions that put out a part `alpha` as low frequencies."""
-    conv = partial(octave_conv, net, alpha=alpha)
+    """The unit of a ResNet, with octave convolutions; `alpha` is the fraction of low-frequency channels."""
+
+    def conv(x: Octave, depth: int, kernel: int, stride: int = 1, *, scope: str, layers: Layers = net) -> Octave:
+        low_depth = int(alpha * depth)
+        return octave_conv(layers, x, (depth - low_depth, low_depth), kernel, stride, scope=scope)
+
+    linear = net.styled(activation=None)
     with net.scope("bottleneck_v1"):
         shortcut = x
         if _depth(net, x) != unit.depth:
-            shortcut = conv(x, unit.depth, 1, stride=unit.stride, scope="shortcut", activation=None)
+            shortcut = conv(x, unit.depth, 1, unit.stride, scope="shortcut", layers=linear)
         residual = conv(x, unit.depth // 4, 1, scope="conv1")
-        residual = conv(residual, unit.depth // 4, 3, stride=unit.stride, scope="conv2")
-        residual = conv(residual, unit.depth, 1, scope="conv3", activation=None)
+        residual = conv(residual, unit.depth // 4, 3, unit.stride, scope="conv2")
+        residual = conv(residual, unit.depth, 1, scope="conv3", layers=linear)
         low = None if residual.low is None else tf.nn.relu(shortcut.low + residual.low)
         return _collected(net, Octave(tf.nn.relu(shortcut.high + residual.high), low))
 
@@ -89,36 +94,31 @@ def _bottleneck(net: Layers, x: Octave, unit: Unit, alpha: float) -> Octave:
 def octave_conv(
     net: Layers,
     x: Octave,
-    depth: int,
+    depths: tuple[int, int],
     kernel: int,
     stride: int = 1,
     *,
-    alpha: float,
     scope: str,
-    activation: Activation = tf.nn.relu,
 ) -> Octave:
-    """An octave convolution, normalised, and its activation.
+    """An octave convolution with batch normalisation and the style's activation.
 
     Args:
       net: the layers.
       x: the input.
-      depth: number of output channels of both maps together.
-      kernel: height and width of the kernel.
+      depths: number of output channels of the high and of the low map; 0: the output has no low map.
+      kernel: size of the kernel.
       stride: 1 or 2.
-      alpha: the low frequencies' part of the output channels; 0: the output has no low map.
-      scope: the name.
-      activation: None is none.
+      scope: name of the layer.
 
     Example:
       >>> with tf.Graph().as_default():
       ...     plain = Octave(tf.zeros([1, 9, 9, 8]), None)
-      ...     both = octave_conv(Layers(training=False), plain, 16, 3, alpha=0.25, scope='conv')
+      ...     both = octave_conv(Layers(training=False), plain, (12, 4), 3, scope='conv')
       ...     both.high.shape, both.low.shape
       (TensorShape([1, 9, 9, 12]), TensorShape([1, 5, 5, 4]))
     """
-    low_depth = int(alpha * depth)
-    high_depth = depth - low_depth
-    part = partial(net.styled(collect=False).conv, kernel=kernel, activation=None, batch_norm=None, biases=False)
+    high_depth, low_depth = depths
+    part = partial(net.styled(collect=False, activation=None, batch_norm=None, biases=False).conv, kernel=kernel)
     with net.scope(scope):
         high, low = x
         if stride == 2:
@@ -126,28 +126,28 @@ def octave_conv(
         to_high = part(high, high_depth, scope="high_to_high")
         if low is not None:
             from_low = part(low, high_depth, scope="low_to_high")
-            # Behind a stride the high map has the size that the low one had.
+            # After a stride the high map has the size that the low one had.
             to_high += from_low if stride == 2 else _repeated(net, from_low, to_high)
         to_low = None
         if low_depth:
             to_low = part(_halved(net, high), low_depth, scope="high_to_low")
             if low is not None:
                 to_low += part(_halved(net, low) if stride == 2 else low, low_depth, scope="low_to_low")
-            to_low = net.batch_norm(to_low, scope="low/BatchNorm", activation=activation)
-        to_high = net.batch_norm(to_high, scope="high/BatchNorm", activation=activation)
+            to_low = net.batch_norm(to_low, scope="low/BatchNorm", activation=net.style.activation)
+        to_high = net.batch_norm(to_high, scope="high/BatchNorm", activation=net.style.activation)
         return _collected(net, Octave(to_high, to_low))
 
 
 def _halved(net: Layers, x: tf.Tensor) -> tf.Tensor:
-    """The means of 2x2 pixels; at an odd edge, of those that are there."""
+    """2x2 average pooling; at an odd edge of the existing pixels."""
     return net.avg_pool(x, 2, stride=2, padding="SAME")
 
 
 def _repeated(net: Layers, x: tf.Tensor, like: tf.Tensor) -> tf.Tensor:
-    """Every pixel 2x2 times, in the size of `like`."""
+    """Repeats every pixel 2x2 times, cropped to the size of `like`."""
     height, width = net.spatial_axes
     shape = tf.shape(like)
-    # There is one operation for it, and only for channels in the last place: three times as fast as repeating.
+    # One operation, for NHWC only, which is three times as fast as repeating.
     x = tf.image.resize_nearest_neighbor(net.channels_last(x), tf.stack([shape[height], shape[width]]))
     return tf.transpose(x, [0, 3, 1, 2]) if net.data_format == "NCHW" else x
 
@@ -157,7 +157,7 @@ def _depth(net: Layers, x: Octave) -> int:
 
 
 def _collected(net: Layers, x: Octave) -> Octave:
-    """End points for both maps, or for the only one under the plain name."""
+    """Collects both maps as end points, or the only one under the plain name."""
     if x.low is None:
         net.collected(x.high)
     else:

@@ -14,8 +14,7 @@ from functools import partial
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.resnet_v1 import (
     BATCH_NORM,
     Unit,
@@ -26,6 +25,7 @@ from moxing.tensorflow.nets.resnet_v1 import (
     stacked,
     stem,
 )
+from moxing.tensorflow.network_registry import Network
 
 Shortcut = Callable[[Layers, tf.Tensor, int, int], tf.Tensor]
 
@@ -40,7 +40,7 @@ def resnet_v1_imagenet(
     global_pool: bool = True,
     spatial_squeeze: bool = True,
 ) -> tf.Tensor:
-    """The ResNet for large images with that many units in its four blocks; see `resnet_v1.resnet_v1`.
+    """A ResNet for large images with four blocks; see `resnet_v1.resnet_v1`.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -66,7 +66,7 @@ def resnet_v1_cifar(
     global_pool: bool = True,
     spatial_squeeze: bool = True,
 ) -> tf.Tensor:
-    """The ResNet for images of 32x32, with three blocks; see `resnet_v1.resnet_v1`.
+    """A ResNet for images of 32x32, with three blocks; see `resnet_v1.resnet_v1`.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -87,13 +87,13 @@ def _basic(net: Layers, x: tf.Tensor, unit: Unit, shortcut: Shortcut) -> tf.Tens
     """Two 3x3 convolutions, the first one with the stride."""
     with net.scope("basic_v1"):
         around = shortcut(net, x, unit.depth, unit.stride)
-        residual = net.conv(x, unit.depth, 3, stride=unit.stride, scope="conv1", padding="FIXED")
-        residual = net.conv(residual, unit.depth, 3, scope="conv2", activation=None)
+        residual = net.styled(padding="FIXED").conv(x, unit.depth, 3, stride=unit.stride, scope="conv1")
+        residual = net.styled(activation=None).conv(residual, unit.depth, 3, scope="conv2")
         return net.collected(tf.nn.relu(around + residual))
 
 
 def _padded(net: Layers, x: tf.Tensor, depth: int, stride: int) -> tf.Tensor:
-    """Option A: every `stride`-th pixel, and as many channels of zeros before and behind as are missing."""
+    """Option A: every `stride`-th pixel, padded with channels of zeros."""
     x = net.subsampled(x, stride)
     missing = depth - net.channels(x)
     if not missing:
@@ -106,7 +106,7 @@ def _padded(net: Layers, x: tf.Tensor, depth: int, stride: int) -> tf.Tensor:
 def _cifar_network(name: str, n: int) -> Network:
     # CIFAR has no background class, and no weights were published: labels stay as they are.
     architecture = partial(resnet_v1_cifar, name=name, units=(n, n, n))
-    return Network(architecture, scope=name, image_size=32, logits_pattern="logits")
+    return Network(architecture, scope=name, image_size=32, logits_pattern="logits", preprocessing="cifarnet")
 
 
 NETWORKS: dict[str, Network] = {

@@ -1,4 +1,4 @@
-"""ResNet-50 for large batches, and ours.
+"""Variants of ResNet-50: for large batches, and MoXing's own.
 
 `resnet_v1_50_8k` is ResNet-50 as Goyal et al., "Accurate, large minibatch SGD: training ImageNet in 1 hour" (2017),
 begin to train it with batches of 8,192: the last batch normalisation of every unit begins with gamma 0, so that a unit
@@ -17,8 +17,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.resnet_v1 import (
     BATCH_NORM,
     UNITS,
@@ -29,11 +28,12 @@ from moxing.tensorflow.nets.resnet_v1 import (
     stacked,
     stem,
 )
+from moxing.tensorflow.network_registry import Network
 
 _MODES = ("FAN_IN", "FAN_OUT", "FAN_AVG")
 
-#: A unit that begins as the identity.
-_identity_at_first = partial(bottleneck, last_batch_norm=replace(BATCH_NORM, zero_gamma=True))
+#: A unit that is initialised as the identity.
+_identity_unit = partial(bottleneck, last_batch_norm=replace(BATCH_NORM, zero_gamma=True))
 
 
 def resnet_v1_50_8k(
@@ -52,14 +52,14 @@ def resnet_v1_50_8k(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
+      num_classes: number of classes; None for features.
       official: the strides stand in the first unit of a block, on its 3x3 convolution, as in the paper and in
         TensorFlow's official models; else in the last unit of the block before, as in TF-Slim.
       weights_initializer_params: `factor` and `mode` (`FAN_IN`, `FAN_OUT` or `FAN_AVG`) of the variance scaling that
         the weights of the convolutions begin with; what is missing is 2.0 and `FAN_IN`.
       output_stride: see `resnet_v1.blocks_of`.
-      global_pool: False keeps height and width, for dense prediction.
-      spatial_squeeze: drop height and width of the logits; they are 1 after global pooling.
+      global_pool: false keeps height and width, for dense prediction.
+      spatial_squeeze: false keeps the axes of height and width of the logits, of length 1 after global pooling.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -74,7 +74,7 @@ def resnet_v1_50_8k(
     net = net.styled(batch_norm=BATCH_NORM, collect=True, initializer=initializer)
     with net.scope("resnet_v1_50_8k"):
         x = stem(net, images)
-        x = stacked(net, x, blocks_of(UNITS[50], output_stride, first_unit_strides=official), _identity_at_first)
+        x = stacked(net, x, blocks_of(UNITS[50], output_stride, first_unit_strides=official), _identity_unit)
         return classified(net, x, num_classes, global_pool, spatial_squeeze, tf.random_normal_initializer(stddev=0.01))
 
 
@@ -97,7 +97,7 @@ def resnet_v1_50_mox(
     net = net.styled(batch_norm=BATCH_NORM, collect=True)
     with net.scope("resnet_v1_50_mox"):
         x = stem(net, images)
-        x = stacked(net, x, blocks_of(UNITS[50], output_stride, first_unit_strides=True), _identity_at_first)
+        x = stacked(net, x, blocks_of(UNITS[50], output_stride, first_unit_strides=True), _identity_unit)
         return classified(net, x, num_classes, global_pool, spatial_squeeze)
 
 

@@ -12,8 +12,7 @@ from functools import partial
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.resnet_v1 import (
     BATCH_NORM,
     UNITS,
@@ -24,6 +23,7 @@ from moxing.tensorflow.nets.resnet_v1 import (
     stacked,
     stem,
 )
+from moxing.tensorflow.network_registry import Network
 
 
 def resnet_v2(
@@ -42,12 +42,12 @@ def resnet_v2(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
-      name: the scope.
-      units: the number of units of every block.
+      num_classes: number of classes; None for features.
+      name: scope of the variables.
+      units: number of units of every block.
       output_stride: see `resnet_v1.blocks_of`.
-      global_pool: False keeps height and width, for dense prediction.
-      spatial_squeeze: drop height and width of the logits; they are 1 after global pooling.
+      global_pool: false keeps height and width, for dense prediction.
+      spatial_squeeze: false keeps the axes of height and width of the logits, of length 1 after global pooling.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -73,8 +73,8 @@ def _bottleneck(net: Layers, x: tf.Tensor, unit: Unit) -> tf.Tensor:
         else:
             shortcut = net.subsampled(x, unit.stride)
         residual = net.conv(activated, unit.depth // 4, 1, scope="conv1")
-        residual = net.conv(
-            residual, unit.depth // 4, 3, stride=unit.stride, rate=unit.rate, scope="conv2", padding="FIXED"
+        residual = net.styled(padding="FIXED").conv(
+            residual, unit.depth // 4, 3, stride=unit.stride, rate=unit.rate, scope="conv2"
         )
         residual = bare.conv(residual, unit.depth, 1, scope="conv3")
         return net.collected(shortcut + residual)

@@ -18,8 +18,7 @@ from functools import partial
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.layers import Layers
 from moxing.tensorflow.nets.resnet_v1 import (
     BATCH_NORM,
     UNITS,
@@ -31,6 +30,7 @@ from moxing.tensorflow.nets.resnet_v1 import (
     stacked,
     stem,
 )
+from moxing.tensorflow.network_registry import Network
 
 #: The paper's "cardinality".
 PATHS = 32
@@ -55,13 +55,13 @@ def resnext(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
-      name: the scope.
-      units: the number of units of every block.
+      num_classes: number of classes; None for features.
+      name: scope of the variables.
+      units: number of units of every block.
       grouped: the 3x3 convolution in groups, `form_b` or `form_c`.
       output_stride: see `resnet_v1.blocks_of`.
-      global_pool: False keeps height and width, for dense prediction.
-      spatial_squeeze: drop height and width of the logits; they are 1 after global pooling.
+      global_pool: false keeps height and width, for dense prediction.
+      spatial_squeeze: false keeps the axes of height and width of the logits, of length 1 after global pooling.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -83,26 +83,25 @@ def _bottleneck(net: Layers, x: tf.Tensor, unit: Unit, grouped: Grouped) -> tf.T
         shortcut = shortcut_of(net, x, unit.depth, unit.stride)
         residual = net.conv(x, unit.depth // 2, 1, scope="conv1")
         residual = grouped(net, residual, unit)
-        residual = net.conv(residual, unit.depth, 1, scope="conv3", activation=None)
+        residual = net.styled(activation=None).conv(residual, unit.depth, 1, scope="conv3")
         return net.collected(tf.nn.relu(shortcut + residual))
 
 
 def form_b(net: Layers, x: tf.Tensor, unit: Unit) -> tf.Tensor:
     """The grouped 3x3 convolution as 32 convolutions with weights of their own."""
-    alone = net.styled(batch_norm=None, activation=None, collect=False)
+    path = net.styled(padding="FIXED", batch_norm=None, biases=False, activation=None, collect=False)
     with net.scope("conv2"):
         paths = [
-            alone.conv(part, net.channels(part), 3, stride=unit.stride, rate=unit.rate, scope=f"path_{number}",
-                       padding="FIXED", biases=False)
+            path.conv(part, net.channels(part), 3, stride=unit.stride, rate=unit.rate, scope=f"path_{number}")
             for number, part in enumerate(tf.split(x, PATHS, net.channel_axis), start=1)
-        ]  # fmt: skip
+        ]
         return net.collected(net.batch_norm(net.concat(paths), activation=tf.nn.relu))
 
 
 def form_c(net: Layers, x: tf.Tensor, unit: Unit) -> tf.Tensor:
     """The grouped 3x3 convolution as one layer."""
-    return net.conv(
-        x, net.channels(x), 3, stride=unit.stride, rate=unit.rate, groups=PATHS, scope="conv2", padding="FIXED"
+    return net.styled(padding="FIXED", groups=PATHS).conv(
+        x, net.channels(x), 3, stride=unit.stride, rate=unit.rate, scope="conv2"
     )
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.batch_norm import BatchNorm
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
+from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.network_registry import Network
 
 BATCH_NORM = BatchNorm(decay=0.997, epsilon=1e-5)
 
@@ -38,19 +38,19 @@ def vgg(
     global_pool: bool | None = None,
     fc_conv_padding: str = "VALID",
 ) -> tf.Tensor:
-    """The VGG with that many convolutions in its five groups; see `Architecture`.
+    """A VGG; see `Architecture`.
 
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
-      name: the scope.
-      convolutions: the number of convolutions of every group.
+      num_classes: number of classes; None for features.
+      name: scope of the variables.
+      convolutions: number of convolutions of every group.
       batch_norm: the constants of the normalisation after every 3x3 convolution; None is none.
       dropout_keep_prob: see `classified`.
       spatial_squeeze: see `classified`.
       global_pool: see `classified`.
-      fc_conv_padding: padding of fc6; `SAME` makes a map of logits with a place for every 32 x 32 pixels.
+      fc_conv_padding: padding of fc6; `SAME` gives a map of logits, one for every 32 x 32 pixels.
     """
     if fc_conv_padding not in ("VALID", "SAME"):
         raise ValueError(f"fc_conv_padding={fc_conv_padding!r}: expected 'VALID' or 'SAME'.")
@@ -60,7 +60,7 @@ def vgg(
         for group, (count, depth) in enumerate(zip(convolutions, DEPTHS, strict=True), start=1):
             with net.scope(f"conv{group}"):
                 for index in range(1, count + 1):
-                    x = net.conv(x, depth, 3, scope=f"conv{group}_{index}", biases=True, batch_norm=batch_norm)
+                    x = net.styled(biases=True, batch_norm=batch_norm).conv(x, depth, 3, scope=f"conv{group}_{index}")
             x = net.max_pool(x, 2, scope=f"pool{group}")
         return classified(
             net, x, num_classes, fc6=(4096, 7), padding=fc_conv_padding, dropout_keep_prob=dropout_keep_prob,
@@ -97,23 +97,24 @@ def classified(
       biases_initializer: of fc6 and fc7; None is zeros.
     """
     depth, kernel = fc6
-    x = net.conv(x, depth, kernel, scope="fc6", padding=padding, biases=True, biases_initializer=biases_initializer)
+    dense = net.styled(biases=True, biases_initializer=biases_initializer or net.style.biases_initializer)
+    x = dense.styled(padding=padding).conv(x, depth, kernel, scope="fc6")
     x = net.dropout(x, dropout_keep_prob)
-    x = net.conv(x, fc7, 1, scope="fc7", biases=True, biases_initializer=biases_initializer)
-    one_place = net.size(x) == (1, 1)
-    if global_pool or (global_pool is None and spatial_squeeze and not one_place):
-        x, one_place = net.end_point("global_pool", net.global_pool(x)), True
+    x = dense.conv(x, fc7, 1, scope="fc7")
+    is_single = net.size(x) == (1, 1)
+    if global_pool or (global_pool is None and spatial_squeeze and not is_single):
+        x, is_single = net.end_point("global_pool", net.global_pool(x)), True
     if num_classes is None:
         return x
-    x = net.conv(net.dropout(x, dropout_keep_prob), num_classes, 1, scope="fc8", activation=None, batch_norm=None)
+    x = net.dropout(x, dropout_keep_prob)
+    x = net.styled(activation=None, batch_norm=None).conv(x, num_classes, 1, scope="fc8")
     if not spatial_squeeze:
         return x
-    if not one_place:
+    if not is_single:
         height, width = ("?" if length is None else length for length in net.size(x))
         raise ValueError(
-            f"global_pool=False leaves logits of {height} x {width} places, and spatial_squeeze=True can drop height "
-            "and width only where they are 1: pass spatial_squeeze=False for a map of logits, or leave global_pool out "
-            "for their average."
+            f"global_pool=False gives a map of {height} x {width} logits, and spatial_squeeze=True needs 1 x 1: pass "
+            "spatial_squeeze=False for the map, or leave global_pool out for its average."
         )
     return net.collected(net.squeeze(x), "fc8")
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.nets.batch_norm import BatchNorm
-from moxing.tensorflow.nets.layers import Layers
-from moxing.tensorflow.nets.network import Network
-from moxing.tensorflow.nets.strides import strides_and_rates
+from moxing.tensorflow.nets.parts.batch_norm import BatchNorm
+from moxing.tensorflow.nets.parts.layers import Layers
+from moxing.tensorflow.nets.parts.strides import strides_and_rates
+from moxing.tensorflow.network_registry import Network
 
 BATCH_NORM = BatchNorm(decay=0.9997, epsilon=1e-3)
 INITIALIZER = tf.truncated_normal_initializer(stddev=0.09)
@@ -83,21 +83,21 @@ def xception(
     Args:
       net: the layers.
       images: the images.
-      num_classes: None for features.
-      name: the scope.
+      num_classes: number of classes; None for features.
+      name: scope of the variables.
       blocks: see `blocks_of`.
       output_stride: see `strides_and_rates`.
       multi_grid: factors of the distances between the taps of the last three separable convolutions.
-      dropout_keep_prob: share of the features that training keeps before the logits.
-      global_pool: False keeps height and width, for dense prediction.
-      spatial_squeeze: drop height and width of the logits; they are 1 after global pooling.
+      dropout_keep_prob: probability of keeping a feature before the logits, in training.
+      global_pool: false keeps height and width, for dense prediction.
+      spatial_squeeze: false keeps the axes of height and width of the logits, of length 1 after global pooling.
     """
     if len(multi_grid) != 3 or min(multi_grid) < 1:
         raise ValueError(f"multi_grid={multi_grid!r}: expected three numbers of at least 1.")
     (first_stride, _), *strides = strides_and_rates([2, *(block.stride for block in blocks)], output_stride)
     net = net.styled(batch_norm=BATCH_NORM, initializer=INITIALIZER, collect=True)
     with net.scope(name):
-        x = net.conv(images, 32, 3, stride=first_stride, scope="entry_flow/conv1_1", padding="FIXED")
+        x = net.styled(padding="FIXED").conv(images, 32, 3, stride=first_stride, scope="entry_flow/conv1_1")
         x = net.conv(x, 64, 3, scope="entry_flow/conv1_2")
         for block, (stride, rate) in zip(blocks, strides, strict=True):
             rates = [rate * factor for factor in (multi_grid if block is blocks[-1] else (1, 1, 1))]
@@ -111,7 +111,7 @@ def xception(
         if num_classes is None:
             return x
         x = net.dropout(x, dropout_keep_prob)
-        x = net.conv(x, num_classes, 1, scope="logits", activation=None, batch_norm=None)
+        x = net.styled(activation=None, batch_norm=None).conv(x, num_classes, 1, scope="logits")
         if spatial_squeeze and global_pool:
             x = net.squeeze(x)
         net.end_point("predictions", net.softmax(x))
@@ -132,7 +132,7 @@ def unit(net: Layers, x: tf.Tensor, block: Block, stride: int, rates: Sequence[i
             y = y if behind else tf.nn.relu(y)
             y = separable(inner, y, depth, stride if index == 2 else 1, rate, f"separable_conv{index + 1}")
         if block.shortcut == "conv":
-            y += net.conv(x, block.depths[2], 1, stride=stride, scope="shortcut", activation=None)
+            y += net.styled(activation=None).conv(x, block.depths[2], 1, stride=stride, scope="shortcut")
         elif block.shortcut == "sum":
             y += x
         return net.collected(y)
@@ -140,14 +140,20 @@ def unit(net: Layers, x: tf.Tensor, block: Block, stride: int, rates: Sequence[i
 
 def separable(net: Layers, x: tf.Tensor, depth: int, stride: int, rate: int, scope: str) -> tf.Tensor:
     """A depthwise and a pointwise convolution as two layers, each of them normalised."""
-    # The shortcut takes every second pixel from the first one on; a fixed padding centres the kernel on the same ones.
+    # The shortcut takes every second pixel from the first one; with fixed padding the kernel is centered on the same.
     padding = "SAME" if stride == 1 else "FIXED"
-    x = net.depthwise(x, 3, stride=stride, rate=rate, scope=f"{scope}_depthwise", padding=padding)
+    x = net.styled(padding=padding).depthwise(x, 3, stride=stride, rate=rate, scope=f"{scope}_depthwise")
     return net.conv(x, depth, 1, scope=f"{scope}_pointwise")
 
 
 NETWORKS: dict[str, Network] = {
-    name: Network(partial(xception, name=name, blocks=blocks), scope=name, image_size=299, logits_pattern="logits")
+    name: Network(
+        partial(xception, name=name, blocks=blocks),
+        scope=name,
+        image_size=299,
+        logits_pattern="logits",
+        preprocessing="inception",
+    )
     for name, blocks in {
         "xception_41": blocks_of(ENTRY, middle_units=8),
         "xception_65": blocks_of(ENTRY, middle_units=16),

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.optimizer.moments import MomentsOptimizer
+from moxing.tensorflow.optimizer.moments import MomentSettings, MomentsOptimizer
 
 
 class AdamWOptimizer(MomentsOptimizer):
@@ -19,17 +19,17 @@ class AdamWOptimizer(MomentsOptimizer):
         v = beta2 * v + (1 - beta2) * g²
         w = w - rate * weight_decay * w - rate * m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon)
 
-    The decay follows the learning rate, as in most libraries of today.
+    The decay is multiplied by the learning rate, as in most current libraries.
 
     Args:
       learning_rate: a number, a tensor, or a function without arguments that returns one.
-      weight_decay: how much of the weights goes in a step, times the learning rate.
-      beta1: how much of `m` stays.
-      beta2: how much of `v` stays.
-      epsilon: keeps the division from that by 0.
-      exclude: regular expressions, searched in names of variables without decay, such as `["bias", "LayerNorm"]`.
-      use_locking: updates lock the variables.
-      name: of the operations and slots.
+      weight_decay: the weight decay, before it is multiplied by the learning rate.
+      beta1: decay rate of `m`.
+      beta2: decay rate of `v`.
+      epsilon: avoids a division by 0.
+      exclude: regular expressions, searched in the names of variables without decay, such as `["bias", "LayerNorm"]`.
+      use_locking: true if updates lock the variables.
+      name: name of the operations and slots.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -52,13 +52,14 @@ class AdamWOptimizer(MomentsOptimizer):
         use_locking: bool = False,
         name: str = "AdamW",
     ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, weight_decay, exclude, use_locking, name)
+        settings = MomentSettings(beta1, beta2, epsilon, weight_decay, exclude)
+        super().__init__(learning_rate, settings, use_locking, name)
 
     def _resource_apply_dense(self, grad: tf.Tensor, var: tf.Variable) -> tf.Operation:
         rate = tf.cast(self._rate_tensor, grad.dtype)
         decayed = []
         if self._decays(var):
-            # Not before the gradient, which is that of the weights as they were.
+            # After the gradient, which is that of the weights before the decay.
             with tf.control_dependencies([grad]):
                 decay = rate * self._weight_decay * var.read_value()
                 decayed.append(var.assign_sub(decay, use_locking=self._use_locking, read_value=False))
@@ -67,13 +68,13 @@ class AdamWOptimizer(MomentsOptimizer):
                 var=var.handle,
                 m=self.get_slot(var, "m").handle,
                 v=self.get_slot(var, "v").handle,
-                # What the kernel knows as powers of the betas is 1 minus the corrections.
+                # The kernel expects powers of the betas: 1 minus the corrections.
                 beta1_power=tf.cast(1.0 - self._correction1, grad.dtype),
                 beta2_power=tf.cast(1.0 - self._correction2, grad.dtype),
                 lr=rate,
                 beta1=tf.constant(self._beta1, grad.dtype),
                 beta2=tf.constant(self._beta2, grad.dtype),
-                # The kernel adds it to the root of the uncorrected moment.
+                # The kernel adds epsilon to the root of the uncorrected moment.
                 epsilon=tf.cast(self._epsilon * tf.sqrt(self._correction2), grad.dtype),
                 grad=grad,
                 use_locking=self._use_locking,

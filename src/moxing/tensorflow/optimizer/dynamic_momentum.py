@@ -9,10 +9,10 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.util.numbers_given import is_number
-from moxing.tensorflow.optimizer.lars import adapts, lars_gradients
-from moxing.tensorflow.optimizer.whole_variables import beside
-from moxing.tensorflow.optimizer.wrapper import GradientPairs
+from moxing.framework.util.number_checks import is_number
+from moxing.tensorflow.optimizer.whole_variables import colocated_with
+from moxing.tensorflow.optimizer.wrappers.lars import is_adapted, lars_gradients
+from moxing.tensorflow.optimizer.wrappers.wrapper import GradientPairs
 
 #: The trust ratio of `use_lars`.
 _LARS_RATIO = 0.001
@@ -21,29 +21,28 @@ _LARS_RATIO = 0.001
 class DyMomentumOptimizer(tf.train.MomentumOptimizer):
     """Momentum with a factor that goes against the learning rate, as in Smith, Topin, Super-convergence, 2017.
 
-    With h, where the rate is between `min_lr` (0) and `max_lr` (1):
+    With h, the position of the rate between `min_lr` (0) and `max_lr` (1):
 
         momentum = max_mom - (max_mom - min_mom) * h
         g = g + weight_decay * w,  a = momentum * a + g,  w = w - lr * a
 
-    In the last steps, `cooldown * max_iteration` of them, the momentum is `max_mom`. The decay leaves out biases and
-    the variables of normalisation. With `use_lars` the gradients are those of LARS with a ratio of 0.001, decay
-    included.
+    In the last `cooldown * max_iteration` steps the momentum is `max_mom`. Biases and the variables of normalisation
+    have no decay. With `use_lars` the gradients are scaled by LARS with a ratio of 0.001, decay included.
 
-    (Of the original only the signature and the defaults of a training service are known. That the momentum is linear in
-    the rate, what the cool-down does and the ratio of LARS are our decisions.)
+    (Only the signature of the original and the defaults of a training service are known. The linear relation, the
+    cool-down and the ratio of LARS are choices of this implementation.)
 
     Args:
       lr: the learning rate: a number, a tensor or a function without arguments that returns one.
-      max_lr: the highest rate that it takes.
-      min_lr: the lowest.
-      max_mom: the momentum at the lowest rate.
-      min_mom: the momentum at the highest.
-      global_step: the step. None: that of the graph.
-      max_iteration: the last step of the training; None: without a cool-down.
-      use_nesterov: Nesterov's momentum.
-      cooldown: which part of the training the cool-down is.
-      use_lars: LARS.
+      max_lr: the highest learning rate.
+      min_lr: the lowest learning rate.
+      max_mom: momentum at the lowest rate.
+      min_mom: momentum at the highest rate.
+      global_step: the step; None: the global step of the graph.
+      max_iteration: number of steps of the training; None: no cool-down.
+      use_nesterov: true for Nesterov momentum.
+      cooldown: fraction of the training that is the cool-down.
+      use_lars: true for LARS.
       weight_decay: the weight decay.
       name: of the operations and slots; by default that of the class.
 
@@ -91,18 +90,18 @@ class DyMomentumOptimizer(tf.train.MomentumOptimizer):
         self._weight_decay: float = float(weight_decay)
 
     def get_momentum(self) -> tf.Tensor:
-        """The momentum of the step."""
+        """Returns the momentum of the current step."""
         return self._momentum
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: tf.Variable | None = None, name: str | None = None
     ) -> tf.Operation:
-        """One step."""
+        """Applies the gradients, with weight decay and LARS."""
         pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
-        return super().apply_gradients(self._changed(pairs), global_step=global_step, name=name)
+        return super().apply_gradients(self._transformed(pairs), global_step=global_step, name=name)
 
-    def _changed(self, pairs: Sequence[tuple[Any, tf.Variable]]) -> GradientPairs:
-        """The gradients with weight decay, and LARS."""
+    def _transformed(self, pairs: Sequence[tuple[Any, tf.Variable]]) -> GradientPairs:
+        """Returns the gradients with weight decay or LARS."""
         if self._use_lars:
             return lars_gradients(pairs, _LARS_RATIO, self._weight_decay)
         if not self._weight_decay:
@@ -110,9 +109,9 @@ class DyMomentumOptimizer(tf.train.MomentumOptimizer):
         return [(self._decayed(gradient, variable), variable) for gradient, variable in pairs]
 
     def _decayed(self, gradient: Any, variable: tf.Variable) -> Any:
-        if not adapts(variable):
+        if not is_adapted(variable):
             return gradient
-        with beside(variable):
+        with colocated_with(variable):
             decay = self._weight_decay * variable.read_value()
             if isinstance(gradient, tf.IndexedSlices):
                 return tf.tensor_scatter_nd_add(decay, tf.expand_dims(gradient.indices, -1), gradient.values)

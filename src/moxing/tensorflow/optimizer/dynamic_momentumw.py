@@ -8,18 +8,18 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.optimizer.dynamic_momentum import _LARS_RATIO, DyMomentumOptimizer
-from moxing.tensorflow.optimizer.lars import adapts, lars_gradients
-from moxing.tensorflow.optimizer.wrapper import GradientPairs
+from moxing.tensorflow.optimizer.wrappers.lars import is_adapted, lars_gradients
+from moxing.tensorflow.optimizer.wrappers.wrapper import GradientPairs
 
 
 class DyMomentumWOptimizer(DyMomentumOptimizer):
-    """`DyMomentumOptimizer` whose weight decay does not go through the momentum.
+    """`DyMomentumOptimizer` with decoupled weight decay.
 
     After Loshchilov, Hutter, Decoupled weight decay regularization, 2017:
 
         a = momentum * a + g,  w = w - lr * weight_decay * w - lr * a
 
-    The arguments are those of `DyMomentumOptimizer`. With `use_lars` the gradients are those of LARS without decay.
+    The arguments are those of `DyMomentumOptimizer`. With `use_lars` the gradients are scaled by LARS without decay.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -32,21 +32,21 @@ class DyMomentumWOptimizer(DyMomentumOptimizer):
       [[1.8]]
     """
 
-    def _changed(self, pairs: Sequence[tuple[Any, tf.Variable]]) -> GradientPairs:
+    def _transformed(self, pairs: Sequence[tuple[Any, tf.Variable]]) -> GradientPairs:
         return lars_gradients(pairs, _LARS_RATIO, 0.0) if self._use_lars else list(pairs)
 
     def _resource_apply_dense(self, grad: tf.Tensor, var: tf.Variable) -> tf.Operation:
-        with tf.control_dependencies(self._shrunk(grad, var)):
+        with tf.control_dependencies(self._decayed_weights(grad, var)):
             return super()._resource_apply_dense(grad, var)
 
     def _resource_apply_sparse(self, grad: tf.Tensor, var: tf.Variable, indices: tf.Tensor) -> tf.Operation:
-        with tf.control_dependencies(self._shrunk(grad, var)):
+        with tf.control_dependencies(self._decayed_weights(grad, var)):
             return super()._resource_apply_sparse(grad, var, indices)
 
-    def _shrunk(self, grad: tf.Tensor, var: tf.Variable) -> list[tf.Operation]:
-        if not self._weight_decay or not adapts(var):
+    def _decayed_weights(self, grad: tf.Tensor, var: tf.Variable) -> list[tf.Operation]:
+        if not self._weight_decay or not is_adapted(var):
             return []
-        # Not before the gradient, which is that of the weights as they were.
+        # After the gradient, which is that of the weights before the decay.
         with tf.control_dependencies([grad]):
             rate = tf.cast(self._learning_rate_tensor, var.dtype.base_dtype)
             return [var.assign_sub(rate * self._weight_decay * var.read_value(), read_value=False)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow.compat.v1 as tf
 
@@ -14,96 +14,134 @@ from moxing.tensorflow.optimizer.adamw import AdamWOptimizer
 from moxing.tensorflow.optimizer.lamb import LambOptimizer
 from moxing.tensorflow.optimizer.nadam import NadamOptimizer
 
+OptimizerClass = TypeVar("OptimizerClass", bound=Callable[..., Any])
+
 
 class OptimizerKeys(StrEnum):
-    """The names that `get_optimizer_fn` knows."""
+    """The optimizers of MoXing: the name, and the class. A new optimizer is one file and one line here.
 
-    ADADELTA = "adadelta"
-    ADAGRAD = "adagrad"
-    ADAM = "adam"
-    ADAMW = "adamw"
-    FTRL = "ftrl"
-    LAMB = "lamb"
-    MOMENTUM = "momentum"
-    NADAM = "nadam"
-    RMSPROP = "rmsprop"
-    SGD = "sgd"
+    Attributes:
+      optimizer_class: called with the learning rate first.
+
+    Example:
+      >>> OptimizerKeys.ADAMW, OptimizerKeys.ADAMW.optimizer_class.__name__
+      (<OptimizerKeys.ADAMW: 'adamw'>, 'AdamWOptimizer')
+    """
+
+    optimizer_class: Callable[..., Any]
+
+    def __new__(cls, name: str, optimizer_class: Any = None) -> OptimizerKeys:
+        member = str.__new__(cls, name)
+        member._value_, member.optimizer_class = name, optimizer_class
+        return member
+
+    ADADELTA = "adadelta", tf.train.AdadeltaOptimizer
+    ADAGRAD = "adagrad", tf.train.AdagradOptimizer
+    ADAM = "adam", tf.train.AdamOptimizer
+    ADAMW = "adamw", AdamWOptimizer
+    FTRL = "ftrl", tf.train.FtrlOptimizer
+    LAMB = "lamb", LambOptimizer
+    MOMENTUM = "momentum", tf.train.MomentumOptimizer
+    NADAM = "nadam", NadamOptimizer
+    RMSPROP = "rmsprop", tf.train.RMSPropOptimizer
+    SGD = "sgd", tf.train.GradientDescentOptimizer
 
 
-_OPTIMIZERS: dict[OptimizerKeys, Callable[..., tf.train.Optimizer]] = {
-    OptimizerKeys.ADADELTA: tf.train.AdadeltaOptimizer,
-    OptimizerKeys.ADAGRAD: tf.train.AdagradOptimizer,
-    OptimizerKeys.ADAM: tf.train.AdamOptimizer,
-    OptimizerKeys.ADAMW: AdamWOptimizer,
-    OptimizerKeys.FTRL: tf.train.FtrlOptimizer,
-    OptimizerKeys.LAMB: LambOptimizer,
-    OptimizerKeys.MOMENTUM: tf.train.MomentumOptimizer,
-    OptimizerKeys.NADAM: NadamOptimizer,
-    OptimizerKeys.RMSPROP: tf.train.RMSPropOptimizer,
-    OptimizerKeys.SGD: tf.train.GradientDescentOptimizer,
-}
+#: Optimizers of scripts, by name.
+_registered: dict[str, Callable[..., Any]] = {}
+
+
+def register_optimizer(name: str) -> Callable[[OptimizerClass], OptimizerClass]:
+    """A class decorator that makes an optimizer known to `mox.get_optimizer_fn`.
+
+    The class, or function, is called with the learning rate first and returns a `tf.train.Optimizer`.
+
+    Args:
+      name: its name, in lower case. Registering a name again replaces the optimizer.
+
+    Raises:
+      ValueError: MoXing has an optimizer of that name, or the name is not in lower case.
+
+    Example:
+      >>> @register_optimizer('half_sgd')
+      ... class HalfSgd(tf.train.GradientDescentOptimizer):
+      ...     def __init__(self, learning_rate, name='HalfSgd'):
+      ...         super().__init__(learning_rate / 2, name=name)
+      >>> get_optimizer_fn('half_sgd', learning_rate=0.5)().get_name()
+      'HalfSgd'
+    """
+    if name in list(OptimizerKeys):
+        raise ValueError(f"register_optimizer({name!r}): MoXing has an optimizer of this name; choose another one.")
+    if name != name.lower() or not name:
+        raise ValueError(f"register_optimizer({name!r}): expected a name in lower case.")
+
+    def register(optimizer_class: OptimizerClass) -> OptimizerClass:
+        _registered[name] = optimizer_class
+        return optimizer_class
+
+    return register
 
 
 def get_optimizer_fn(
     name: str, learning_rate: Any, scope: str | None = None, *args: Any, **kwargs: Any
 ) -> Callable[[], tf.train.Optimizer]:
-    """A function that builds an optimizer, to be passed to `mox.run(optimizer_fn=...)`.
+    """Returns a function that builds an optimizer, for `mox.run(optimizer_fn=...)`.
 
     Args:
-      name: one of `OptimizerKeys`: adadelta, adagrad, adam, ftrl, momentum, rmsprop, sgd, which are TensorFlow's;
-        adamw, lamb, nadam, which are MoXing's.
+      name: one of `OptimizerKeys` (adadelta, adagrad, adam, ftrl, momentum, rmsprop and sgd are TensorFlow's; adamw,
+        lamb and nadam are MoXing's), or a name of `register_optimizer`.
       learning_rate: a number, a tensor, or a function without arguments that returns one.
-      scope: name scope of the operations that the optimizer adds, and of variables that it has beside its slots (Adam's
-        `beta1_power`). Two optimizers of a kind get different names by it.
+      scope: name scope of the optimizer's operations and of its variables other than slots (such as Adam's
+        `beta1_power`). It keeps two optimizers of the same kind apart.
       *args: further positional arguments of the optimizer, after the learning rate.
-      **kwargs: its keyword arguments, for example `momentum=0.9` or `beta1=0.5`.
+      **kwargs: keyword arguments of the optimizer, for example `momentum=0.9` or `beta1=0.5`.
 
     Example:
       >>> with tf.Graph().as_default():
       ...     get_optimizer_fn('momentum', learning_rate=0.01, momentum=0.9)().get_name()
       'Momentum'
     """
-    key = _key(name)
-    optimizer_class = _OPTIMIZERS[key]
+    key, optimizer_class = _optimizer(name)
     if isinstance(learning_rate, str):
         raise TypeError(
-            f"get_optimizer_fn({key.value!r}, learning_rate={learning_rate!r}): expected a number, a tensor or a "
-            "function that makes one; a strategy is for learning_rate_scheduler.piecewise_lr."
+            f"get_optimizer_fn({key!r}, learning_rate={learning_rate!r}): expected a number, a tensor or a function "
+            "that returns one; use learning_rate_scheduler.piecewise_lr for a strategy."
         )
-    if key is OptimizerKeys.MOMENTUM and not args:
+    if key == OptimizerKeys.MOMENTUM and not args:
         kwargs.setdefault("momentum", 0.9)
     try:
         inspect.signature(optimizer_class).bind(learning_rate, *args, **kwargs)
     except TypeError as error:
         accepted = ", ".join(list(inspect.signature(optimizer_class).parameters))
-        raise TypeError(f"get_optimizer_fn({key.value!r}, ...): {error}; the optimizer takes {accepted}.") from None
+        raise TypeError(f"get_optimizer_fn({key!r}, ...): {error}; the optimizer takes {accepted}.") from None
 
     def build() -> tf.train.Optimizer:
         rate = learning_rate() if callable(learning_rate) else learning_rate
-        made = optimizer_class if scope is None else _in_scope(optimizer_class, scope)
-        return made(rate, *args, **kwargs)
+        scoped_class = optimizer_class if scope is None else _in_scope(optimizer_class, scope)
+        return scoped_class(rate, *args, **kwargs)
 
     return build
 
 
-def _key(name: Any) -> OptimizerKeys:
+def _optimizer(name: Any) -> tuple[str, Callable[..., Any]]:
+    """Returns the name as the registry has it, and the class."""
+    classes = {**{key.value: key.optimizer_class for key in OptimizerKeys}, **_registered}
     text = str(getattr(name, "value", name)).lower()
-    known = [key.value for key in OptimizerKeys]
-    if text not in known:
-        near = nearest(text, known, 1)
+    if text not in classes:
+        near = nearest(text, list(classes), 1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"get_optimizer_fn(name={name!r}): expected one of {', '.join(known)}.{hint}")
-    return OptimizerKeys(text)
+        raise ValueError(f"get_optimizer_fn(name={name!r}): expected one of {', '.join(classes)}.{hint}")
+    return text, classes[text]
 
 
 def _in_scope(optimizer_class: Any, scope: str) -> Any:
-    """The optimizer with its operations, and variables beside the slots, in a name scope."""
+    """Returns a subclass whose operations, and variables other than slots, are in a name scope."""
     if not isinstance(scope, str) or not scope.strip("/"):
         raise ValueError(f"get_optimizer_fn(scope={scope!r}): expected a name.")
 
     class Scoped(optimizer_class):
         def _create_slots(self, var_list: Sequence[tf.Variable]) -> None:
-            # Absolute, so that checkpoints do not depend on where the optimizer is applied.
+            # Absolute: names in a checkpoint must not depend on where the optimizer is applied.
             with tf.name_scope(scope.strip("/") + "/"):
                 super()._create_slots(var_list)
 

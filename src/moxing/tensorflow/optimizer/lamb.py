@@ -1,4 +1,4 @@
-"""Adam whose steps are as long as the layer's weights say."""
+"""LAMB: Adam with layer-wise step lengths."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.optimizer.moments import MomentsOptimizer
-from moxing.tensorflow.optimizer.whole_variables import beside, whole_norms
+from moxing.tensorflow.optimizer.moments import MomentSettings, MomentsOptimizer
+from moxing.tensorflow.optimizer.whole_variables import colocated_with, whole_norms
 
 
 class LambOptimizer(MomentsOptimizer):
@@ -21,18 +21,18 @@ class LambOptimizer(MomentsOptimizer):
         u = m / (1 - beta1^t) / (sqrt(v / (1 - beta2^t)) + epsilon) + weight_decay * w
         w = w - rate * |w| / |u| * u
 
-    Where |w| or |u| is 0 their ratio counts as 1. The norms are those of the whole variable, also where it is spread
-    over several parameter servers.
+    The ratio is 1 if |w| or |u| is 0. The norms are those of the whole variable, even if it is partitioned over several
+    parameter servers.
 
     Args:
       learning_rate: a number, a tensor, or a function without arguments that returns one.
-      weight_decay: how much of the weights is added to the update.
-      beta1: how much of `m` stays.
-      beta2: how much of `v` stays.
-      epsilon: keeps the division from that by 0.
-      exclude: regular expressions, searched in names of variables whose updates are Adam's: without decay and ratio.
-      use_locking: updates lock the variables.
-      name: of the operations and slots.
+      weight_decay: the weight decay.
+      beta1: decay rate of `m`.
+      beta2: decay rate of `v`.
+      epsilon: avoids a division by 0.
+      exclude: regular expressions, searched in the names of variables with plain Adam updates: no decay, no ratio.
+      use_locking: true if updates lock the variables.
+      name: name of the operations and slots.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -55,14 +55,15 @@ class LambOptimizer(MomentsOptimizer):
         use_locking: bool = False,
         name: str = "LAMB",
     ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, weight_decay, exclude, use_locking, name)
+        settings = MomentSettings(beta1, beta2, epsilon, weight_decay, exclude)
+        super().__init__(learning_rate, settings, use_locking, name)
 
     def _prepare(self) -> None:
         super()._prepare()
         self._updates: list[tuple[tf.Tensor, tf.Variable]] = []
 
     def _resource_apply_dense(self, grad: tf.Tensor, var: tf.Variable) -> tf.Operation:
-        """The direction; how far is known when those of all slices of the variable are there."""
+        """Computes the direction; `_finish` applies it when the norms over all partitions of the variable are known."""
         m, v = self._moments(grad, var)
         root = tf.sqrt(v * tf.cast(1.0 / self._correction2, grad.dtype)) + self._epsilon
         update = m * tf.cast(1.0 / self._correction1, grad.dtype) / root
@@ -80,7 +81,7 @@ class LambOptimizer(MomentsOptimizer):
             ratio = tf.ones_like(length)
             if not self._excluded(variable):
                 ratio = tf.where((length > 0) & (step > 0), tf.math.divide_no_nan(length, step), ratio)
-            with beside(variable):
+            with colocated_with(variable):
                 rate = tf.cast(tf.cast(self._rate_tensor, ratio.dtype) * ratio, update.dtype)
                 moved.append(tf.assign_sub(variable, rate * update, use_locking=self._use_locking).op)
         return super()._finish([*update_ops, *moved], name_scope)

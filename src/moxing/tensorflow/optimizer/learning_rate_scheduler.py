@@ -1,4 +1,4 @@
-"""Learning rates that follow the epoch or the step."""
+"""Learning-rate schedules by epoch or by step."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.util.lr_strategy import check_counts, parse_stages, rate_at
-from moxing.framework.util.numbers_given import is_number
+from moxing.framework.util.number_checks import is_number
 
 
 def piecewise_lr(lr_strategy: str | float, num_samples: int, global_batch_size: int) -> tf.Tensor:
-    """A learning rate in stages, read off the global step.
+    """A learning rate in stages, from the global step.
 
     `"10:0.1,20:0.01"` is 0.1 until epoch 10, then 0.01. `"5:0.1->0.4,90:0.4=>0.001"` rises linearly from 0.1 to 0.4
     in the first five epochs and falls exponentially to 0.001 until epoch 90. After the last stage its end value
@@ -49,7 +49,7 @@ def linear_cosine_decay(
     warmup_ratio: float = 0.1,
     decay_end_ratio: float = 1.0,
 ) -> tf.Tensor:
-    """A warm-up, then a cosine that is also pulled down by a straight line.
+    """A linear warm-up, then a cosine decay multiplied by a linear one.
 
     From step 0 to `warmup_ratio * max_step` the rate rises linearly from `min_lr` to `max_lr`. From there to
     `decay_end_ratio * max_step`, with p going from 0 to 1, it is
@@ -59,18 +59,18 @@ def linear_cosine_decay(
     Args:
       max_lr: the highest rate.
       min_lr: the first and the last rate.
-      global_step: the step: a variable, a tensor or a number. None: that of the graph.
-      max_step: the last step of the training.
-      warmup_ratio: which part of the training is the warm-up.
-      decay_end_ratio: after which part of the training the rate has come down.
+      global_step: the step: a variable, a tensor or a number; None: the global step of the graph.
+      max_step: number of steps of the training.
+      warmup_ratio: fraction of the training that is the warm-up.
+      decay_end_ratio: fraction of the training after which the rate is `min_lr`.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
       ...     [round(float(session.run(linear_cosine_decay(1.0, 0.0, step, 100))), 3) for step in (0, 10, 55, 100)]
       [0.0, 1.0, 0.25, 0.0]
     """
-    call = _Call("linear_cosine_decay", max_lr, min_lr, max_step, warmup_ratio, decay_end_ratio)
-    return call.rate(global_step, lambda left: left * _half_cosine(left))
+    schedule = _Schedule("linear_cosine_decay", max_lr, min_lr, max_step, warmup_ratio, decay_end_ratio)
+    return schedule.rate(global_step, lambda left: left * _half_cosine(left))
 
 
 def polynomial_decay(
@@ -84,8 +84,7 @@ def polynomial_decay(
 ) -> tf.Tensor:
     """A warm-up, then a polynomial: `min_lr + (max_lr - min_lr) * (1 - p) ** power`.
 
-    The arguments are those of `linear_cosine_decay`, and `power`: 2, as large batches with LARS are trained, unless it
-    is given; 1 is a straight line.
+    The arguments are those of `linear_cosine_decay`, and `power`: 2 is common for large batches with LARS, 1 is linear.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -93,8 +92,8 @@ def polynomial_decay(
       [0.0, 1.0, 0.25, 0.0]
     """
     _check_positive("polynomial_decay", "power", power)
-    call = _Call("polynomial_decay", max_lr, min_lr, max_step, warmup_ratio, decay_end_ratio)
-    return call.rate(global_step, lambda left: left**power)
+    schedule = _Schedule("polynomial_decay", max_lr, min_lr, max_step, warmup_ratio, decay_end_ratio)
+    return schedule.rate(global_step, lambda left: left**power)
 
 
 def cosine_with_warmup(
@@ -109,7 +108,7 @@ def cosine_with_warmup(
       ...     [round(float(session.run(cosine_with_warmup(1.0, 0.0, step, 100))), 3) for step in (0, 10, 55, 100)]
       [0.0, 1.0, 0.5, 0.0]
     """
-    return _Call("cosine_with_warmup", max_lr, min_lr, max_step, warmup_ratio, 1.0).rate(global_step, _half_cosine)
+    return _Schedule("cosine_with_warmup", max_lr, min_lr, max_step, warmup_ratio, 1.0).rate(global_step, _half_cosine)
 
 
 def one_cycle(
@@ -120,19 +119,19 @@ def one_cycle(
     start_divisor: float = 25.0,
     end_divisor: float = 1e4,
 ) -> tf.Tensor:
-    """Half a cosine up and half a cosine down, to far below where it began.
+    """A cosine up and a cosine down, to far below the first rate.
 
-    After Smith, Topin, Super-convergence, 2017, with the cosine that people use today. The rate begins at
+    After Smith, Topin, Super-convergence, 2017, with the cosine form in common use. The rate starts at
     `max_lr / start_divisor`, is `max_lr` at `warmup_ratio * max_step`, and ends at `max_step` with the first rate
     divided by `end_divisor`.
 
     Args:
       max_lr: the highest rate.
-      global_step: the step: a variable, a tensor or a number. None: that of the graph.
-      max_step: the last step of the training.
-      warmup_ratio: which part of the training the way up is.
-      start_divisor: what the highest rate is of the first.
-      end_divisor: what the first rate is of the last.
+      global_step: the step: a variable, a tensor or a number; None: the global step of the graph.
+      max_step: number of steps of the training.
+      warmup_ratio: fraction of the training in which the rate rises.
+      start_divisor: highest rate divided by the first rate.
+      end_divisor: first rate divided by the last rate.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -142,12 +141,12 @@ def one_cycle(
     for argument, value in (("start_divisor", start_divisor), ("end_divisor", end_divisor)):
         _check_positive("one_cycle", argument, value)
     start = max_lr / start_divisor
-    call = _Call("one_cycle", max_lr, start / end_divisor, max_step, warmup_ratio, 1.0)
-    return call.rate(global_step, _half_cosine, start, _half_cosine)
+    schedule = _Schedule("one_cycle", max_lr, start / end_divisor, max_step, warmup_ratio, 1.0)
+    return schedule.rate(global_step, _half_cosine, start, _half_cosine)
 
 
-class _Call:
-    """The arguments of a schedule with a way up and a way down, checked; and its rate."""
+class _Schedule:
+    """A schedule that rises and then falls; checks its arguments."""
 
     def __init__(
         self, function: str, max_lr: float, min_lr: float, max_step: int, warmup_ratio: float, decay_end_ratio: float
@@ -167,18 +166,18 @@ class _Call:
         self._top, self._end = warmup_ratio * max_step, decay_end_ratio * max_step
 
     def rate(self, global_step: Any, down: Any, start: float | None = None, up: Any = lambda done: done) -> tf.Tensor:
-        """The rate.
+        """Returns the rate.
 
         Args:
           global_step: the step.
-          down: what is left of the highest rate, by the part of the way down that is left.
-          start: the first rate, where it is not the last one.
-          up: the same for the way up, by the part that is done.
+          down: shape of the decay: a function of the fraction that is left, from 1 to 0.
+          start: the first rate; None: the last one.
+          up: shape of the warm-up: a function of the fraction that is done, from 0 to 1.
         """
         first = self._min if start is None else start
         step = tf.train.get_or_create_global_step() if global_step is None else global_step
         step = tf.cast(step, tf.float64)
-        # A way up of no steps is over at once, and its value is thrown away.
+        # Without a warm-up this value is not used.
         done = tf.clip_by_value(step / max(self._top, 1e-9), 0.0, 1.0)
         left = tf.clip_by_value((self._end - step) / (self._end - self._top), 0.0, 1.0)
         rising = first + (self._max - first) * up(done)
@@ -187,7 +186,7 @@ class _Call:
 
 
 def _half_cosine(left: tf.Tensor) -> tf.Tensor:
-    """0 for 0, 1 for 1, level at both."""
+    """Half a cosine: 0 for 0, 1 for 1, flat at both ends."""
     return (1.0 - tf.cos(math.pi * left)) / 2.0
 
 

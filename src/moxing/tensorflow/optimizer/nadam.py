@@ -6,11 +6,11 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.optimizer.moments import MomentsOptimizer
+from moxing.tensorflow.optimizer.moments import MomentSettings, MomentsOptimizer
 
 
 class NadamOptimizer(MomentsOptimizer):
-    """Nadam: Dozat, Incorporating Nesterov momentum into Adam, 2016, with a momentum that stays.
+    """Nadam: Dozat, Incorporating Nesterov momentum into Adam, 2016, with a constant momentum.
 
     With the gradient g, in step t:
 
@@ -21,11 +21,11 @@ class NadamOptimizer(MomentsOptimizer):
 
     Args:
       learning_rate: a number, a tensor, or a function without arguments that returns one.
-      beta1: how much of `m` stays.
-      beta2: how much of `v` stays.
-      epsilon: keeps the division from that by 0.
-      use_locking: updates lock the variables.
-      name: of the operations and slots.
+      beta1: decay rate of `m`.
+      beta2: decay rate of `v`.
+      epsilon: avoids a division by 0.
+      use_locking: true if updates lock the variables.
+      name: name of the operations and slots.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -46,7 +46,7 @@ class NadamOptimizer(MomentsOptimizer):
         use_locking: bool = False,
         name: str = "Nadam",
     ) -> None:
-        super().__init__(learning_rate, beta1, beta2, epsilon, 0.0, None, use_locking, name)
+        super().__init__(learning_rate, MomentSettings(beta1, beta2, epsilon), use_locking, name)
 
     def _prepare(self) -> None:
         super()._prepare()

@@ -1,28 +1,30 @@
-"""A factor of the learning rate that can be changed while training runs, for any optimizer and schedule."""
+"""The learning rate in use, and a factor on it that hooks can change, for any optimizer and schedule."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-#: Where optimizers keep what they were given as learning rate: TensorFlow's, and those here.
+#: Attributes with the learning rate that was passed to an optimizer, of TensorFlow or of MoXing.
 _RATES = ("_learning_rate", "_lr", "_rate")
-#: Where optimizers keep the one that they wrap.
+#: Attributes with the optimizer inside.
 _INNER = ("_optimizer", "_opt")
 
-#: Where they keep the tensor that they made of it when gradients were applied.
+#: Attributes with the tensor of the learning rate, after gradients were applied.
 _PREPARED = {"_learning_rate": "_learning_rate_tensor", "_lr": "_lr_t", "_rate": "_rate_tensor"}
 
 NAME = "learning_rate_factor"
+#: Tag of the learning rate in summaries and in the progress bar.
+TAG = "learning_rate"
 
 
 def rate_factor(name: str = NAME) -> tf.Variable:
-    """A factor of the current graph, 1 at first; its value is also a summary.
+    """Creates a factor in the current graph, initially 1, and a summary of it.
 
     Args:
-      name: of the variable, and the tag of the summary.
+      name: name of the variable and tag of the summary.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -50,14 +52,14 @@ def rate_factor(name: str = NAME) -> tf.Variable:
 
 
 def with_factor(optimizer_fn: Callable[..., Any], factor: tf.Variable) -> Callable[[], Any]:
-    """An `optimizer_fn` whose optimizer has the learning rate of the given one, times `factor`."""
+    """Returns an `optimizer_fn` whose learning rate is multiplied by `factor`."""
 
     def scaled() -> Any:
         optimizer = optimizer_fn()
         if not _scale(optimizer, factor):
             raise NotImplementedError(
-                f"The optimizer {type(optimizer).__name__} does not keep its learning rate where TensorFlow's do "
-                f"({' or '.join(_RATES[:2])}), so that no hook can lower it."
+                f"{type(optimizer).__name__}: cannot change the learning rate, because the optimizer has none of the "
+                f"attributes {', '.join(_RATES[:2])}. Remove the hook that lowers it, or add one of them."
             )
         return optimizer
 
@@ -68,15 +70,15 @@ def _scale(optimizer: Any, factor: tf.Variable) -> bool:
     for attribute in _RATES:
         rate = getattr(optimizer, attribute, None)
         if rate is not None:
-            given = _tensor(rate)
-            setattr(optimizer, attribute, given * tf.cast(factor.read_value(), given.dtype))
+            tensor = _tensor(rate)
+            setattr(optimizer, attribute, tensor * tf.cast(factor.read_value(), tensor.dtype))
             return True
     inner = [getattr(optimizer, attribute, None) for attribute in _INNER]
     return any(_scale(wrapped, factor) for wrapped in inner if wrapped is not None)
 
 
 def rate_given(optimizer: Any) -> Any:
-    """What an optimizer, or the one that it wraps, was given as learning rate; None where it is not known.
+    """Returns the learning rate that was passed to an optimizer, or to the one inside; None if unknown.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -91,9 +93,9 @@ def rate_given(optimizer: Any) -> Any:
 
 
 def rate_of(optimizer: Any) -> tf.Tensor | None:
-    """The learning rate of an optimizer whose gradients were applied; None where it is not known.
+    """Returns the learning rate of an optimizer whose gradients were applied; None if unknown.
 
-    It is the very tensor of the updates, where that stands in the current graph and not in a branch of `tf.cond`.
+    It is the tensor of the updates themselves, if that is in the current graph and not in a branch of `tf.cond`.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -111,11 +113,39 @@ def rate_of(optimizer: Any) -> tf.Tensor | None:
             return used
         try:
             tensor = _tensor(rate)
-        except (TypeError, ValueError):  # an optimizer of the user's, for whom the name means something else
+        except (TypeError, ValueError):  # in an optimizer of a script the attribute may mean something else
             return None
         return tensor if tensor.shape.rank == 0 and tensor.dtype.is_floating else None
     inner = [getattr(optimizer, attribute, None) for attribute in _INNER]
     return next((rate for wrapped in inner if wrapped is not None and (rate := rate_of(wrapped)) is not None), None)
+
+
+def learning_rates(optimizers: Sequence[Any]) -> dict[str, tf.Tensor]:
+    """The rates of optimizers whose gradients were applied, by tag; equal ones once.
+
+    Args:
+      optimizers: one for every loss.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     rates = learning_rates([tf.train.GradientDescentOptimizer(rate) for rate in (0.5, 0.5, 0.25)])
+      ...     print({tag: tf.get_static_value(rate).item() for tag, rate in rates.items()})
+      {'learning_rate': 0.5, 'learning_rate_1': 0.25}
+    """
+    rates: list[tf.Tensor] = []
+    with tf.name_scope("moxing/learning_rate"):
+        for optimizer in optimizers:
+            rate = rate_of(optimizer)
+            if rate is not None and not any(_equal(rate, other) for other in rates):
+                rates.append(rate)
+    return {TAG if not number else f"{TAG}_{number}": rate for number, rate in enumerate(rates)}
+
+
+def _equal(one: tf.Tensor, other: tf.Tensor) -> bool:
+    if one is other:
+        return True
+    values = [tf.get_static_value(tensor) for tensor in (one, other)]
+    return values[0] is not None and values[0] == values[1]
 
 
 def _tensor(rate: Any) -> tf.Tensor:

@@ -8,12 +8,12 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.util.numbers_given import is_integer
-from moxing.tensorflow.optimizer.surroundings import surroundings
-from moxing.tensorflow.optimizer.whole_variables import beside
-from moxing.tensorflow.optimizer.wrapper import GradientPairs, OptimizerWrapper, branch
+from moxing.framework.util.number_checks import is_integer
+from moxing.tensorflow.optimizer.step_context import current_context
+from moxing.tensorflow.optimizer.whole_variables import colocated_with
+from moxing.tensorflow.optimizer.wrappers.wrapper import GradientPairs, OptimizerWrapper, branch
 
-#: A gradient never counts as too old: no worker can be ahead of another.
+#: Gradients are never stale: no worker can be ahead of another.
 _NEVER_OLD = tf.int64.max
 
 
@@ -22,21 +22,21 @@ class SimpleSyncOptimizer(OptimizerWrapper):
 
         g = (g_1 + ... + g_n) / n of the n workers;  the optimizer inside applies g, on worker 0
 
-    (inside of `batch_gradients` each g_i counts by the samples that it is of).
+    (inside of `batch_gradients` each g_i is weighted by its number of samples).
 
-    It is for a job with parameter servers, `--sync_replicas=False` and `--chief_inc_global_step=True`. Each ps
-    collects the gradients of its variables. Worker 0 takes their mean when all are there, applies it, counts the step,
-    and gives every worker a token, without which none goes on. All workers must do the same number of steps: one whose
-    data ends before that of the others must run `flush_op`, which ends the data for all.
+    Use it in a job with parameter servers, `--sync_replicas=False` and `--chief_inc_global_step=True`. Each ps
+    collects the gradients of its variables. Worker 0 waits for all of them, applies their mean, counts the step and
+    sends every worker a token, for which it waits. All workers must do the same number of steps: a worker whose data
+    ends first must run `flush_op`, which ends the data for all.
 
-    (Of the original only the signature is known; `--sync_replicas=True` does the same, and weighs the workers by the
-    samples they have.)
+    (Only the signature of the original is known; `--sync_replicas=True` does the same, and weights the workers by their
+    samples.)
 
     Args:
-      opt: what is wrapped.
-      num_workers: how many workers there are.
-      task_index: which one this is.
-      name: of the operations.
+      opt: the optimizer inside.
+      num_workers: number of workers.
+      task_index: index of this worker.
+      name: name of the operations.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -49,8 +49,8 @@ class SimpleSyncOptimizer(OptimizerWrapper):
       2.0
     """
 
-    #: All workers run the same script, and so build their optimizers in the same order: the number names what they
-    #: share.
+    #: Numbers the optimizers. All workers run the same script and build them in the same order, so the number names
+    #: the resources that they share.
     _numbers = itertools.count()
 
     def __init__(
@@ -69,65 +69,71 @@ class SimpleSyncOptimizer(OptimizerWrapper):
         self._shared = f"moxing/simple_sync/{next(self._numbers)}"
         self._queues: list[tf.FIFOQueue] = []
         self._variables: list[tf.Variable] = []
-        self._weighs = False
+        self._weighted = False
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: tf.Variable | None = None, name: str | None = None
     ) -> tf.Operation:
-        """One step of all workers. Worker 0 counts it, before the others go on: they look whether it was the last."""
+        """Adds one step of all workers. Worker 0 increments `global_step` before it releases the others."""
         self._global_step = global_step
         return super().apply_gradients(grads_and_vars, None, name)
 
+    def easgd_conflict(self, side: str) -> str:
+        return (
+            f"batch_gradients(sync_on_apply=True) {side} easgd: workers that apply together have no variables of their "
+            "own (sync_on_apply=False)"
+        )
+
     def flush_op(self) -> tf.Operation:
-        """Ends the data for all workers, since this one has none any more."""
+        """Returns an operation that ends the data for all workers."""
         if not self._queues:
             raise RuntimeError(f"{self.get_name()}: flush_op comes after apply_gradients.")
         if self._index == 0:
             return self._end()
         # Worker 0 waits for gradients. The others wait for worker 0.
-        presence, amount, *meetings = self._meetings()
-        used = [presence, *([amount] if self._weighs else []), *meetings]
-        return tf.group(*[meeting.send(meeting.zeros()) for meeting in used])
+        presence, amount, *accumulators = self._accumulators()
+        used = [presence, *([amount] if self._weighted else []), *accumulators]
+        return tf.group(*[accumulator.send(accumulator.zeros()) for accumulator in used])
 
     def _apply(self, pairs: GradientPairs) -> tf.Operation:
         self._variables = [variable for _, variable in pairs]
-        with tf.init_scope(), beside(self._variables[0]):
+        with tf.init_scope(), colocated_with(self._variables[0]):
             self._queues = [
                 tf.FIFOQueue(-1, [tf.int64], [[]], shared_name=f"{self._shared}/tokens/{worker}", name="tokens")
                 for worker in range(self._workers)
             ]
-        weight = surroundings().weight
-        self._weighs = weight is not None
-        presence, amount, *meetings = self._meetings()
+        weight = current_context().weight
+        self._weighted = weight is not None
+        presence, amount, *accumulators = self._accumulators()
         sent = [presence.send(tf.ones([]))]
-        if self._weighs:
+        if self._weighted:
             sent.append(amount.send(tf.cast(weight, tf.float32)))
-        for meeting, (gradient, _) in zip(meetings, pairs, strict=True):
-            # An accumulator for sparse gradients that can stand in a loop does not exist.
+        for accumulator, (gradient, _) in zip(accumulators, pairs, strict=True):
+            # TensorFlow has no accumulator for sparse gradients that works in a loop.
             value = tf.convert_to_tensor(gradient)
-            sent.append(meeting.send(value * tf.cast(weight, value.dtype) if self._weighs else value))
+            sent.append(accumulator.send(value * tf.cast(weight, value.dtype) if self._weighted else value))
         if self._index == 0:
             present = presence.mean(self._workers)
-            means = [meeting.mean(self._workers) for meeting in meetings]
-            if self._weighs:
+            means = [accumulator.mean(self._workers) for accumulator in accumulators]
+            if self._weighted:
                 means = self._divided(means, amount.mean(self._workers))
             sent.append(self._lead(present, means))
         with tf.control_dependencies(sent):
-            # From a closed queue this is the end of the data.
+            # Raises the end of the data if the queue is closed.
             return self._queues[self._index].dequeue(name="token").op
 
     def _divided(self, means: Sequence[tf.Tensor], weight: tf.Tensor) -> list[tf.Tensor]:
-        """The means of weighted gradients, divided by the mean weight."""
+        """Divides the means of weighted gradients by the mean weight."""
         divided = []
         for value, variable in zip(means, self._variables, strict=True):
-            with beside(variable):
+            with colocated_with(variable):
                 divided.append(value / tf.cast(tf.maximum(weight, 1e-30), value.dtype))
         return divided
 
     def _lead(self, present: tf.Tensor, means: Sequence[tf.Tensor]) -> tf.Operation:
-        """What worker 0 does when all gradients are there."""
+        """Adds what worker 0 does when it has received all gradients."""
 
-        def go_on() -> tf.Tensor:
+        def apply_and_release() -> tf.Tensor:
             pairs = list(zip(means, self._variables, strict=True))
             applied = self._optimizer.apply_gradients(pairs, global_step=self._global_step)
             with tf.control_dependencies([applied]):
@@ -139,30 +145,30 @@ class SimpleSyncOptimizer(OptimizerWrapper):
             with tf.control_dependencies([self._end()]):
                 return tf.constant(False)
 
-        return branch(present >= 1, go_on, end)
+        return branch(present >= 1, apply_and_release, end)
 
     def _end(self) -> tf.Operation:
         return tf.group(*[queue.close() for queue in self._queues])
 
-    def _meetings(self) -> list[_Meeting]:
-        """Where it meets which workers are present, their weights, then their gradients."""
+    def _accumulators(self) -> list[_Accumulator]:
+        """Returns the accumulators of presence, of weights, and of the gradients."""
         first = self._variables[0]
         return [
-            _Meeting(first, tf.float32, [], f"{self._shared}/presence"),
-            _Meeting(first, tf.float32, [], f"{self._shared}/weight"),
+            _Accumulator(first, tf.float32, [], f"{self._shared}/presence"),
+            _Accumulator(first, tf.float32, [], f"{self._shared}/weight"),
             *(
-                _Meeting(variable, variable.dtype.base_dtype, variable.shape, f"{self._shared}/{place}")
+                _Accumulator(variable, variable.dtype.base_dtype, variable.shape, f"{self._shared}/{place}")
                 for place, variable in enumerate(self._variables)
             ),
         ]
 
 
-class _Meeting:
-    """Where tensors of all workers meet, beside a variable."""
+class _Accumulator:
+    """Adds up tensors of all workers, on the device of a variable."""
 
     def __init__(self, variable: tf.Variable, dtype: tf.DType, shape: Any, name: str) -> None:
         self._dtype, self._shape = dtype, shape
-        with beside(variable):
+        with colocated_with(variable):
             self._accumulator = tf.raw_ops.ResourceConditionalAccumulator(
                 dtype=dtype, shape=shape, shared_name=name, reduction_type="MEAN"
             )

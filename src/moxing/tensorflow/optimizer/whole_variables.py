@@ -1,4 +1,4 @@
-"""Variables that may be spread over several parameter servers: their norms, and what is done beside them."""
+"""Variables that may be partitioned over several parameter servers: placement next to them, and their norms."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tf1.variables import saved_name
+from moxing.tf1.graph.variables import saved_name
 
 
-def beside(variable: tf.Variable) -> AbstractContextManager[Any]:
-    """Inside, operations go to the device of a variable, where it has been given one."""
+def colocated_with(variable: tf.Variable) -> AbstractContextManager[Any]:
+    """Places operations on the device of a variable, if it has one."""
     return tf.device(variable.device) if variable.device else nullcontext()
 
 
 def whole_norms(tensors: Sequence[Any], variables: Sequence[tf.Variable]) -> list[tf.Tensor]:
-    """For every tensor the Euclidean norm; those that belong to slices of one variable have one in common.
+    """Returns the Euclidean norm of every tensor; partitions of one variable share the norm of the whole.
 
     Args:
       tensors: tensors, or `tf.IndexedSlices`.
-      variables: what each of them is a value or gradient of.
+      variables: for every tensor the variable that it is a value or gradient of.
 
     Returns:
-      Scalars, of 32 bits for tensors of fewer.
+      Scalars of at least 32 bits.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -37,8 +37,8 @@ def whole_norms(tensors: Sequence[Any], variables: Sequence[tf.Variable]) -> lis
     squares: dict[str, list[tf.Tensor]] = {}
     names = [saved_name(variable) for variable in variables]
     for tensor, variable, name in zip(tensors, variables, names, strict=True):
-        # Where the variable is: a number travels, not the values.
-        with beside(variable):
+        # On the device of the variable: only one number is sent.
+        with colocated_with(variable):
             values = (
                 summed_rows(tensor).values if isinstance(tensor, tf.IndexedSlices) else tf.convert_to_tensor(tensor)
             )
@@ -49,7 +49,7 @@ def whole_norms(tensors: Sequence[Any], variables: Sequence[tf.Variable]) -> lis
 
 
 def summed_rows(slices: tf.IndexedSlices) -> tf.IndexedSlices:
-    """The same gradient with every row named once.
+    """Returns the same gradient with every row only once.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -57,6 +57,6 @@ def summed_rows(slices: tf.IndexedSlices) -> tf.IndexedSlices:
       ...     print(session.run([once.indices, once.values]))
       [array([4, 0], dtype=int32), array([4., 2.], dtype=float32)]
     """
-    rows, place = tf.unique(slices.indices)
-    values = tf.math.unsorted_segment_sum(slices.values, place, tf.shape(rows)[0])
+    rows, positions = tf.unique(slices.indices)
+    values = tf.math.unsorted_segment_sum(slices.values, positions, tf.shape(rows)[0])
     return tf.IndexedSlices(values, rows, slices.dense_shape)

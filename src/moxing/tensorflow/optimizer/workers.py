@@ -1,4 +1,4 @@
-"""What an optimizer may know of the cluster: how many workers there are, and which one this is."""
+"""The cluster as an optimizer sees it: the number of workers, and which one this is."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ import re
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.optimizer.surroundings import surroundings
+from moxing.tensorflow.optimizer.step_context import current_context
 
 
 def num_workers() -> int | None:
-    """How many workers there are: as the run says, which TF_CONFIG or Slurm may have told it, else as the flags do.
+    """Returns the number of workers: that of the run (from flags, TF_CONFIG or Slurm), else that of the flags.
 
     Returns:
-      None where neither does.
+      None if unknown.
 
     Example:
       >>> print(num_workers())
       None
     """
-    if (known := surroundings().workers) is not None:
+    if (known := current_context().workers) is not None:
         return known
     hosts = (FLAGS.get("worker_hosts") or "").strip().rstrip(",")
     return len(hosts.split(",")) if hosts else None
 
 
 def task_device() -> str | None:
-    """The device of this worker's own variables; None outside a cluster.
+    """Returns the device of this worker's own variables; None outside of a cluster.
 
     Example:
       >>> with tf.Graph().as_default(), tf.device('/job:worker/task:1/gpu:0'):
@@ -36,14 +36,14 @@ def task_device() -> str | None:
     """
     if tf.executing_eagerly():
         return None
-    # By where operations go, and not by a flag: TF_CONFIG, Slurm and others make clusters too.
+    # From the placement of operations, not from a flag: TF_CONFIG and Slurm define clusters too.
     with tf.init_scope(), tf.name_scope(None):
         found = re.search(r"/job:\w+(/replica:\d+)?/task:\d+", tf.no_op(name="moxing/where").device)
     return f"{found.group()}/cpu:0" if found else None
 
 
 def task_index() -> int:
-    """Which of the workers this is.
+    """Returns the index of this worker.
 
     Example:
       >>> with tf.Graph().as_default(), tf.device('/job:worker/task:1'):
@@ -55,6 +55,6 @@ def task_index() -> int:
 
 
 def warn_of_sync_replicas() -> None:
-    """Says what the manual says of wrappers where workers go in step anyway."""
+    """Logs the warning of the manual about wrappers in a job with `--sync_replicas=True`."""
     if FLAGS.get("sync_replicas") and task_device() is not None:
         tf.logging.warning("Using OptimizerWrapper when sync_replicas is True may cause performance loss.")

@@ -1,8 +1,8 @@
-"""The devices that the towers of this process stand on."""
+"""The devices of the towers of this process, and the placement of variables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import tensorflow.compat.v1 as tf
 
@@ -10,16 +10,16 @@ from moxing.framework.flags import FLAGS, FlagError
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
-#: Ends of the types of operations that are given variables which only their branches and bodies read, and what is in
-#: those has devices of its own.
-_FUNCTIONS = ("If", "Case", "While", "PartitionedCall")
+#: Suffixes of the types of operations that only pass variables on to functions. The operations inside those functions
+#: have devices of their own.
+_FUNCTION_CALLS = ("If", "Case", "While", "PartitionedCall")
 
 
-def tower_devices(tell: bool = True) -> list[str]:
-    """A device for every tower: the GPUs, or where there are too few of them, as many logical CPUs.
+def tower_devices(warn: bool = True) -> list[str]:
+    """Returns a device for every tower: GPUs, or logical CPUs if there are too few GPUs.
 
     Args:
-      tell: say so where there are too few.
+      warn: log a warning if there are too few GPUs.
 
     Example:
       >>> FLAGS.set('num_gpus', 2); FLAGS.set('clone_on_cpu', True)
@@ -30,24 +30,24 @@ def tower_devices(tell: bool = True) -> list[str]:
     count = FLAGS.get("num_gpus")
     if count < 1:
         raise FlagError(f"--num_gpus={count}: expected 1 or more; on a CPU leave the flag out.")
-    there = len(tf.config.list_physical_devices("GPU"))
+    available = len(tf.config.list_physical_devices("GPU"))
     if FLAGS.get("clone_on_cpu"):
         return [f"/cpu:{index}" for index in range(count)]
-    if there >= count:
+    if available >= count:
         return [f"/gpu:{index}" for index in range(count)]
     if count == 1:
         return ["/cpu:0"]
-    if tell:
+    if warn:
         tf.logging.warning(
-            "--num_gpus=%d and this machine has %d: the %d towers are built on as many logical CPU devices. A step "
-            "takes %d batches as it would there.",
-            count, there, count, count,
+            "--num_gpus=%d, but this machine has %d: the %d towers run on logical CPU devices. A step still takes %d "
+            "batches.",
+            count, available, count, count,
         )  # fmt: skip
     return [f"/cpu:{index}" for index in range(count)]
 
 
 def parameter_device() -> str | None:
-    """Where `--local_parameter_device` wants the variables: `cpu`, `gpu`, or None where it says nothing.
+    """Returns the device of the variables by `--local_parameter_device`: `cpu`, `gpu`, or None if the flag is not set.
 
     Example:
       >>> FLAGS.set('local_parameter_device', 'cpu')
@@ -57,43 +57,30 @@ def parameter_device() -> str | None:
     """
     wanted: str | None = FLAGS.get("local_parameter_device")
     if wanted == "gpu" and not tf.config.list_physical_devices("GPU"):
-        tf.logging.warning("--local_parameter_device=gpu and this machine has no GPU: the variables are on the CPU.")
+        tf.logging.warning("--local_parameter_device=gpu, but this machine has no GPU: the variables are on the CPU.")
         return "cpu"
     return wanted
 
 
-def logical_cpus(config: tf.ConfigProto, devices: Sequence[str]) -> None:
-    """Lets a session have as many logical CPU devices as towers stand on.
-
-    Example:
-      >>> config = tf.ConfigProto()
-      >>> logical_cpus(config, ['/cpu:0', '/cpu:1'])
-      >>> config.device_count['CPU']
-      2
-    """
-    if devices and devices[0].startswith("/cpu"):
-        config.device_count["CPU"] = len(devices)
-
-
-def placed(device: str, variables: str | Callable[[tf.Operation], str]) -> Callable[[tf.Operation], str]:
-    """A device function: variables go to one device, what uses them to another.
+def device_function(device: str, variables: str | Callable[[tf.Operation], str]) -> Callable[[tf.Operation], str]:
+    """Returns a device function for `tf.device` that places variables on one device and operations on another.
 
     Args:
-      device: where operations go; empty: TensorFlow decides.
-      variables: where variables go; or a function that tells it for each.
+      device: the device of operations; empty: TensorFlow decides.
+      variables: the device of variables, or a function from the variable's operation to its device.
     """
 
     def choose(operation: tf.Operation) -> str:
         if operation.type in _VARIABLES:
             return variables if isinstance(variables, str) else variables(operation)
-        for tensor in () if operation.type.endswith(_FUNCTIONS) else operation.inputs:
+        for tensor in () if operation.type.endswith(_FUNCTION_CALLS) else operation.inputs:
             if tensor.dtype == tf.resource and tensor.op.device:
-                # What reads or writes a variable must stand where it does.
+                # An operation that reads or writes a variable must be on its device.
                 return str(tensor.op.device)
         return device
 
-    def place(operation: tf.Operation) -> str:
-        # TensorFlow leaves it to a device function to heed what a `tf.device` inside of it says.
+    def merge(operation: tf.Operation) -> str:
+        # A device function overrides inner `tf.device` contexts unless it merges them itself.
         if not operation.device:
             return choose(operation)
         wanted = tf.DeviceSpec.from_string(operation.device)
@@ -101,4 +88,4 @@ def placed(device: str, variables: str | Callable[[tf.Operation], str]) -> Calla
             return str(operation.device)
         return str(tf.DeviceSpec.from_string(choose(operation)).make_merged_spec(wanted).to_string())
 
-    return place
+    return merge

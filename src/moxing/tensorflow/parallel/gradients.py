@@ -1,4 +1,4 @@
-"""Which variables a loss trains, its gradients by way of the scaled loss, and their clipping."""
+"""The variables that a loss trains, the gradients of the scaled loss, and their means over towers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from moxing.tensorflow.parallel.loss_scale import LossScale
 GradientPairs = list[tuple[Any, tf.Variable]]
 
 
-def patterns(flag: str) -> list[re.Pattern[str]]:
-    """The regular expressions of a comma-separated flag.
+def flag_patterns(flag: str) -> list[re.Pattern[str]]:
+    """Compiles the regular expressions of a comma-separated flag.
 
     Example:
       >>> FLAGS.set('trainable_include_patterns', 'logits,conv[12]')
-      >>> [pattern.pattern for pattern in patterns('trainable_include_patterns')]
+      >>> [pattern.pattern for pattern in flag_patterns('trainable_include_patterns')]
       ['logits', 'conv[12]']
       >>> FLAGS.set('trainable_include_patterns', None)
     """
@@ -34,11 +34,11 @@ def patterns(flag: str) -> list[re.Pattern[str]]:
     return compiled
 
 
-def selected(name: str, include: Sequence[re.Pattern[str]], exclude: Sequence[re.Pattern[str]]) -> bool:
-    """True when a name matches one of `include` (or there is none) and none of `exclude`.
+def is_selected(name: str, include: Sequence[re.Pattern[str]], exclude: Sequence[re.Pattern[str]]) -> bool:
+    """Whether a name matches a pattern of `include` (or `include` is empty) and no pattern of `exclude`.
 
     Example:
-      >>> selected('net/logits/weights', [], [re.compile('logits')])
+      >>> is_selected('net/logits/weights', [], [re.compile('logits')])
       False
     """
     if include and not any(pattern.search(name) for pattern in include):
@@ -47,27 +47,27 @@ def selected(name: str, include: Sequence[re.Pattern[str]], exclude: Sequence[re
 
 
 def trainable_variables() -> list[tf.Variable]:
-    """The graph's trainable variables that the trainable patterns leave in."""
-    include, exclude = patterns("trainable_include_patterns"), patterns("trainable_exclude_patterns")
-    everything = tf.trainable_variables()
-    chosen = [variable for variable in everything if selected(variable.op.name, include, exclude)]
-    if everything and not chosen:
+    """The trainable variables of the graph, without those that the trainable patterns of the flags freeze."""
+    include, exclude = flag_patterns("trainable_include_patterns"), flag_patterns("trainable_exclude_patterns")
+    trainable = tf.trainable_variables()
+    chosen = [variable for variable in trainable if is_selected(variable.op.name, include, exclude)]
+    if trainable and not chosen:
         raise FlagError(
             "--trainable_include_patterns / --trainable_exclude_patterns leave no variable to train; the model has "
-            + _names(everything)
+            + _names(trainable)
         )
     if include or exclude:
         tf.logging.info(
             "The trainable patterns train %d of %d variables and freeze %d.",
             len(chosen),
-            len(everything),
-            len(everything) - len(chosen),
+            len(trainable),
+            len(trainable) - len(chosen),
         )
     return chosen
 
 
-def in_scopes(variables: Sequence[tf.Variable], scopes: Sequence[str] | None) -> list[tf.Variable]:
-    """Those of `variables` that stand in one of the variable scopes; every scope must hold at least one."""
+def variables_in_scopes(variables: Sequence[tf.Variable], scopes: Sequence[str] | None) -> list[tf.Variable]:
+    """The variables in one of the variable scopes; every scope must contain at least one."""
     if scopes is None:
         return list(variables)
     chosen: list[tf.Variable] = []
@@ -78,91 +78,96 @@ def in_scopes(variables: Sequence[tf.Variable], scopes: Sequence[str] | None) ->
         found = [variable for variable in variables if (variable.op.name + "/").startswith(prefix)]
         if not found:
             raise ValueError(
-                f"ModelSpec(var_scopes=...): no trainable variable stands in scope {scope!r}; the model has "
+                f"ModelSpec(var_scopes=...): no trainable variable is in scope {scope!r}; the model has "
                 + _names(variables)
             )
         chosen.extend(variable for variable in found if not any(variable is other for other in chosen))
     return chosen
 
 
-def gradients_of(
+def loss_gradients(
     optimizer: Any,
     loss: tf.Tensor,
     variables: Sequence[tf.Variable],
-    scale: LossScale,
+    scale: LossScale | None,
     spread: bool = False,
     share: Any = 1.0,
 ) -> GradientPairs:
-    """The gradients of a loss, computed from the scaled loss.
+    """Computes the gradients of a loss, with loss scaling.
 
     Args:
-      optimizer: computes them.
+      optimizer: computes the gradients.
       loss: the loss.
-      variables: what it trains.
-      scale: scales the loss.
-      spread: the model stands on several devices; a gradient is computed where its operation was.
+      variables: the variables that it trains.
+      scale: the loss scale.
+      spread: the model is on several devices; compute every gradient on the device of its operation.
       share: factor of the gradients.
     """
     if not variables:
-        raise ValueError(f"The loss {loss.name} has nothing to train: the model has no trainable variable.")
-    where = {"colocate_gradients_with_ops": True} if spread else {}
-    scaled = scale.scaled(loss)
-    # A factor of the loss is one of its gradients, without touching each of them. But an optimizer that does something
-    # to its gradients, such as clipping them, must see them as they are.
-    by_loss = getattr(type(optimizer), "compute_gradients", None) is tf.train.Optimizer.compute_gradients
-    if by_loss:
+        raise ValueError(f"The loss {loss.name} has no variable to train: the model has no trainable variable.")
+    options = {"colocate_gradients_with_ops": True} if spread else {}
+    scaled = loss if scale is None else scale.scaled(loss)
+    # Scaling the loss by the share scales all gradients at once. But an optimizer with a compute_gradients of its own,
+    # which may clip for example, must see the gradients unscaled.
+    scale_loss = getattr(type(optimizer), "compute_gradients", None) is tf.train.Optimizer.compute_gradients
+    if scale_loss:
         scaled = _times(scaled, share)
-    pairs = optimizer.compute_gradients(scaled, var_list=list(variables), **where)
+    pairs = optimizer.compute_gradients(scaled, var_list=list(variables), **options)
     pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
-    if not by_loss:
-        pairs = [(mean([gradient], [share]), variable) for gradient, variable in pairs]
+    if not scale_loss:
+        pairs = [(weighted_sum([gradient], [share]), variable) for gradient, variable in pairs]
     if not pairs:
         raise ValueError(f"The loss {loss.name} depends on none of the variables it is to train: " + _names(variables))
-    return [(scale.unscaled(gradient), variable) for gradient, variable in pairs]
+    return pairs if scale is None else [(scale.unscaled(gradient), variable) for gradient, variable in pairs]
 
 
-def flat(groups: Sequence[GradientPairs]) -> list[Any]:
-    """All gradients of all losses.
+def flatten(groups: Sequence[GradientPairs]) -> list[Any]:
+    """The gradients of all losses in one list.
 
     Example:
-      >>> flat([[(1.0, 'w'), (2.0, 'b')], [(3.0, 'w')]])
+      >>> flatten([[(1.0, 'w'), (2.0, 'b')], [(3.0, 'w')]])
       [1.0, 2.0, 3.0]
     """
     return [gradient for group in groups for gradient, _ in group]
 
 
-def averaged(towers: Sequence[Sequence[GradientPairs]], weights: Sequence[tf.Tensor | None]) -> list[GradientPairs]:
-    """The mean of the towers' gradients: for every loss, pairs with the variables of the first tower.
+def average_gradients(
+    towers: Sequence[Sequence[GradientPairs]], weights: Sequence[tf.Tensor | None]
+) -> list[GradientPairs]:
+    """The mean of the towers' gradients, for every loss, paired with the variables of the first tower.
 
     Args:
-      towers: for every tower and loss the gradients.
-      weights: what each tower counts; None: all the same.
+      towers: the gradients, for every tower and loss.
+      weights: the weight of each tower; None: equal weights.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
       ...     towers = [[[(tf.constant(2.0), 'w')]], [[(tf.constant(5.0), 'w')]]]
-      ...     print(session.run([averaged(towers, weights)[0][0][0] for weights in ([None, None], [2, 1])]))
+      ...     print(session.run([average_gradients(towers, weights)[0][0][0] for weights in ([None, None], [2, 1])]))
       [np.float32(3.5), np.float32(3.0)]
     """
-    return combined(towers, shares_of(weights))
+    return sum_gradients(towers, normalize_weights(weights))
 
 
-def combined(towers: Sequence[Sequence[GradientPairs]], shares: Sequence[Any]) -> list[GradientPairs]:
-    """The sum of the towers' gradients, each multiplied by its share; see `averaged`."""
+def sum_gradients(towers: Sequence[Sequence[GradientPairs]], shares: Sequence[Any]) -> list[GradientPairs]:
+    """The sum of the towers' gradients, each multiplied by its share; see `average_gradients`."""
     if len(towers) == 1:
         return list(towers[0])
     check_same_variables([[[variable for _, variable in pairs] for pairs in losses] for losses in towers])
     return [
-        [(mean([gradient for gradient, _ in group], shares), group[0][1]) for group in zip(*of_towers, strict=True)]
+        [
+            (weighted_sum([gradient for gradient, _ in group], shares), group[0][1])
+            for group in zip(*of_towers, strict=True)
+        ]
         for of_towers in zip(*towers, strict=True)
     ]
 
 
 def check_same_variables(towers: Sequence[Sequence[Sequence[tf.Variable]]]) -> None:
-    """Raises where the losses of two towers train different variables, whose gradients have no mean.
+    """Raises an error if the losses of two towers train different variables.
 
     Args:
-      towers: for every tower and loss the variables, as the first tower knows them.
+      towers: the variables of the first tower, for every tower and loss.
     """
     for index, losses in enumerate(towers):
         for variables, of_first in zip(losses, towers[0], strict=True):
@@ -171,16 +176,16 @@ def check_same_variables(towers: Sequence[Sequence[Sequence[tf.Variable]]]) -> N
                 del only[key]
             if only:
                 raise ValueError(
-                    f"The loss of tower {index} and that of the first one do not depend on the same variables; one of "
-                    f"them does not on {_names(list(only.values()))} Every call of model_fn must build the same model."
+                    f"The loss of tower {index} and that of tower 0 do not depend on the same variables: only one of "
+                    f"them depends on {_names(list(only.values()))} Every call of model_fn must build the same model."
                 )
 
 
-def shares_of(weights: Sequence[Any]) -> list[Any]:
-    """What each weight is of their sum.
+def normalize_weights(weights: Sequence[Any]) -> list[Any]:
+    """Divides weights by their sum; None stands for equal weights.
 
     Example:
-      >>> shares_of([None, None])
+      >>> normalize_weights([None, None])
       [0.5, 0.5]
     """
     if any(weight is None for weight in weights):
@@ -190,12 +195,12 @@ def shares_of(weights: Sequence[Any]) -> list[Any]:
     return [number / total for number in numbers]
 
 
-def mean(values: Sequence[Any], shares: Sequence[Any]) -> Any:
-    """The sum of the values, each multiplied by its share; they may be `tf.IndexedSlices`."""
+def weighted_sum(values: Sequence[Any], shares: Sequence[Any]) -> Any:
+    """The sum of the values, each multiplied by its share; values may be `tf.IndexedSlices`."""
     if any(isinstance(value, tf.IndexedSlices) for value in values):
         parts = [tf.convert_to_tensor(value) if not isinstance(value, tf.IndexedSlices) else value for value in values]
         if not all(isinstance(part, tf.IndexedSlices) for part in parts):
-            return mean([tf.convert_to_tensor(part) for part in parts], shares)
+            return weighted_sum([tf.convert_to_tensor(part) for part in parts], shares)
         scaled = [_times(part.values, share) for part, share in zip(parts, shares, strict=True)]
         return tf.IndexedSlices(
             tf.concat(scaled, 0), tf.concat([part.indices for part in parts], 0), parts[0].dense_shape
@@ -209,35 +214,6 @@ def _times(value: tf.Tensor, share: Any) -> tf.Tensor:
     if isinstance(share, float) and share == 1.0:
         return value
     return value * tf.cast(share, value.dtype)
-
-
-def clipped(pairs: GradientPairs, factor: float = 1.0) -> GradientPairs:
-    """The gradients with `--gradient_clip`, times a factor, applied.
-
-    Example:
-      >>> FLAGS.set('gradient_clip_type', 'value'); FLAGS.set('gradient_clip', 1.0)
-      >>> with tf.Graph().as_default(), tf.Session() as session:
-      ...     print(session.run([gradient for gradient, _ in clipped([(tf.constant([0.5, -3.0]), None)])]))
-      [array([ 0.5, -1. ], dtype=float32)]
-      >>> FLAGS.set('gradient_clip_type', None); FLAGS.set('gradient_clip', None)
-    """
-    kind, bound = FLAGS.get("gradient_clip_type"), FLAGS.get("gradient_clip")
-    if kind is None and bound is None:
-        return pairs
-    if kind is None or bound is None or bound <= 0:
-        raise FlagError(
-            f"--gradient_clip_type={kind} --gradient_clip={bound}: both are needed, the type (norm, global_norm or "
-            "value) and a bound above 0."
-        )
-    bound *= factor
-    gradients, variables = zip(*pairs, strict=True)
-    if kind == "global_norm":
-        short, _ = tf.clip_by_global_norm(gradients, bound)
-    elif kind == "norm":
-        short = [tf.clip_by_norm(gradient, bound) for gradient in gradients]
-    else:
-        short = [tf.clip_by_value(gradient, -bound, bound) for gradient in gradients]
-    return list(zip(short, variables, strict=True))
 
 
 def _names(variables: Sequence[tf.Variable], most: int = 8) -> str:

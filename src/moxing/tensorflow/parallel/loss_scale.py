@@ -1,4 +1,4 @@
-"""Loss scaling: half-precision gradients that would round to zero are kept by a factor on the loss."""
+"""Loss scaling: a factor on the loss keeps half-precision gradients from rounding to zero."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS, FlagError
 
-#: Begin of the names of the variables that are the run's own, not the model's.
+#: Prefix of the names of the variables of this module. They belong to the run, not to the model.
 OWN_STATE = "moxing/loss_scale/"
 
 _FIRST_SCALE = 2.0**15
@@ -18,38 +18,39 @@ _GOOD_STEPS_TO_DOUBLE = 2000
 
 
 class LossScale(Protocol):
-    """What training needs of a loss scale."""
+    """The interface of a loss scale."""
 
     def scaled(self, loss: tf.Tensor) -> tf.Tensor:
-        """The loss whose gradients are computed."""
+        """The loss times the scale; gradients are computed from it."""
 
     def unscaled(self, gradient: Any) -> Any:
-        """A gradient of the loss itself, from one of the scaled loss."""
+        """A gradient of the scaled loss, divided by the scale."""
 
     def applied(
         self, gradients: Sequence[Any], apply: Callable[[], tf.Operation], global_step: tf.Variable
     ) -> tf.Operation:
-        """An operation that applies the gradients where that makes sense, and advances `global_step`."""
+        """An operation that applies the gradients, unless they must be skipped, and advances `global_step`."""
 
 
-def loss_scale() -> LossScale:
-    """The loss scale that `--loss_scale` asks for.
+def make_loss_scale() -> LossScale | None:
+    """Returns the loss scale of `--loss_scale`, None for 1.
 
     Example:
-      >>> with tf.Graph().as_default():
-      ...     type(loss_scale()).__name__
+      >>> FLAGS.set('loss_scale', 128)
+      >>> type(make_loss_scale()).__name__
       'FixedLossScale'
+      >>> FLAGS.set('loss_scale', 1)
     """
     value = FLAGS.get("loss_scale")
     if value == "dynamic":
         return DynamicLossScale()
     if value is None or not 0 < value < float("inf"):
-        raise FlagError(f"--loss_scale={value}: expected a number above 0, or dynamic; 1 is off.")
-    return FixedLossScale(value)
+        raise FlagError(f"--loss_scale={value}: expected a number above 0, or dynamic; 1 means no scaling.")
+    return None if value == 1 else FixedLossScale(value)
 
 
 class FixedLossScale:
-    """A factor that stays; 1 is none.
+    """A constant factor.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -62,10 +63,10 @@ class FixedLossScale:
         self._value = value
 
     def scaled(self, loss: tf.Tensor) -> tf.Tensor:
-        return loss if self._value == 1 else _scaled_loss(loss, self._value)
+        return _scaled_loss(loss, self._value)
 
     def unscaled(self, gradient: Any) -> Any:
-        return gradient if self._value == 1 else _times(gradient, 1 / self._value)
+        return _times(gradient, 1 / self._value)
 
     def applied(
         self, gradients: Sequence[Any], apply: Callable[[], tf.Operation], global_step: tf.Variable
@@ -77,9 +78,8 @@ class FixedLossScale:
 class DynamicLossScale:
     """A factor that grows until gradients overflow.
 
-    It doubles after 2,000 steps with finite gradients. A step with a gradient that is not finite changes no variable,
-    and halves it; the step counts in `global_step` all the same, for its batch is gone. The factor is saved with the
-    checkpoint.
+    It doubles after 2,000 steps with finite gradients. A step with a gradient that is not finite updates no variable
+    and halves the factor; it still advances `global_step`, since its batch is used up. Checkpoints hold the factor.
     """
 
     def __init__(self) -> None:
@@ -109,21 +109,21 @@ class DynamicLossScale:
                 good = self._good_steps + 1
             due = good >= _GOOD_STEPS_TO_DOUBLE
             value = tf.where(due, tf.minimum(self.value * 2, _LARGEST_SCALE), self.value)
-            return self._remember(value, tf.where(due, tf.zeros_like(good), good))
+            return self._assign(value, tf.where(due, tf.zeros_like(good), good))
 
         def shrink() -> tf.Tensor:
             with tf.control_dependencies([tf.assign_add(global_step, 1)]):
-                return self._remember(tf.maximum(self.value / 2, 1.0), tf.zeros([], tf.int64))
+                return self._assign(tf.maximum(self.value / 2, 1.0), tf.zeros([], tf.int64))
 
         return tf.group(tf.cond(finite, grow, shrink), name="train_op")
 
-    def _remember(self, value: tf.Tensor, good_steps: tf.Tensor) -> tf.Tensor:
+    def _assign(self, value: tf.Tensor, good_steps: tf.Tensor) -> tf.Tensor:
         with tf.control_dependencies([tf.assign(self.value, value), tf.assign(self._good_steps, good_steps)]):
             return tf.constant(True)
 
 
 def _scaled_loss(loss: tf.Tensor, factor: Any) -> tf.Tensor:
-    # In float32: the scaled loss itself may be more than half precision can hold, its gradient is the factor.
+    # In float32: the scaled loss may be out of the range of half precision.
     return tf.cast(loss, tf.float32) * factor if loss.dtype.size < 4 else loss * tf.cast(factor, loss.dtype)
 
 
@@ -131,6 +131,6 @@ def _times(gradient: Any, factor: Any) -> Any:
     if isinstance(gradient, tf.IndexedSlices):
         return tf.IndexedSlices(_times(gradient.values, factor), gradient.indices, gradient.dense_shape)
     if gradient.dtype.size < 4:
-        # In float32: half precision rounds the inverse of a large scale, or has 0 for it.
+        # In float32: in half precision the inverse of a large scale is inexact, or 0.
         return tf.cast(tf.cast(gradient, tf.float32) * factor, gradient.dtype)
     return gradient * tf.cast(factor, gradient.dtype)

@@ -1,9 +1,11 @@
-"""`parameter_server` in a cluster: variables live on the ps, the workers read them and send gradients.
+"""`parameter_server` in a cluster: variables live on the ps; the workers read them and send gradients.
 
-Without `sync_replicas` every worker applies its gradients as soon as it has them. With it, a step is one of all
-workers: every ps collects the gradients of its variables, the chief takes their mean when all are there, applies it,
-and gives every worker a token for the next step. A worker whose data has ended sends gradients of weight 0; when all
-have ended the chief closes the queues of the tokens, and that is the end of the data for everyone.
+Asynchronous (`--sync_replicas=False`): every worker applies its gradients as soon as it has them.
+
+Synchronous: a step is one step of all workers. Every ps accumulates the gradients of its variables (`_Accumulator`).
+When all workers have sent theirs, the chief takes the means, applies them, and puts a token for the next step into the
+queue of every worker. A worker at the end of its data sends gradients of weight 0; when all workers have weight 0 the
+chief closes the queues, and that is the end of the data for all.
 """
 
 from __future__ import annotations
@@ -14,77 +16,92 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.flags import FLAGS
-from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, number, one_of
-from moxing.tensorflow.parallel.devices import placed
-from moxing.tensorflow.parallel.gradients import GradientPairs, flat, shares_of
-from moxing.tensorflow.parallel.loss_scale import LossScale, loss_scale
-from moxing.tensorflow.parallel.optimizers import clipped_and_applied, made
-from moxing.tensorflow.parallel.strategy import Tower
-from moxing.tf1.towers import Instead
+from moxing.framework.flags import FLAGS, FlagError
+from moxing.tensorflow.optimizer.wrappers.wrapper import flush_op
+from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, run_one_of, run_variable
+from moxing.tensorflow.parallel.devices import device_function
+from moxing.tensorflow.parallel.gradients import GradientPairs, flatten, normalize_weights
+from moxing.tensorflow.parallel.loss_scale import LossScale, make_loss_scale
+from moxing.tensorflow.parallel.optimizers import UpdateOptions, clip_and_apply, make_optimizer
+from moxing.tensorflow.parallel.strategy import Strategy, StrategyContext, register_strategy
+from moxing.tensorflow.parallel.train_step import TrainSetup, TrainStep
+from moxing.tf1.graph.towers import ReplaceVariable
 
-#: A variable from this size on is spread over all ps, so that none of them must send and receive it alone.
+#: Variables of at least this size are partitioned over all ps, so that no ps sends and receives one alone.
 _LARGE_BYTES = 32 << 20
 
-#: A token is the step times this, plus what `halt` becomes.
+#: A token is the step times this, plus the value of `TrainStep.halt`.
 _TOKEN = 4
 
-#: A gradient never counts as too old: no worker can be ahead of another.
+#: A gradient is never too old: no worker can be ahead of another.
 _NEVER_OLD = tf.int64.max
 
 
+@register_strategy("parameter_server", "distributed_replicated", cluster=True)
 class ParameterServer(ClusterWorker):
-    """Variables on the ps, each on the one that holds the fewest bytes when it is created.
+    """Variables on the ps, each on the one with the fewest bytes when it is created.
 
     Args:
-      devices: where the towers of this worker stand.
-      workers: how many workers there are.
-      index: which one this is.
+      devices: the devices of this process, one for every tower.
+      workers: number of workers.
+      index: index of this worker.
       run: number of the run in this process.
-      servers: how many ps there are.
-      in_step: `--sync_replicas`.
+      servers: number of ps.
+      synchronous: `--sync_replicas`.
     """
 
-    def __init__(self, devices: Sequence[str], workers: int, index: int, run: int, servers: int, in_step: bool) -> None:
+    def __init__(
+        self, devices: Sequence[str], workers: int, index: int, run: int, servers: int, synchronous: bool
+    ) -> None:
         super().__init__(devices, workers, index, run)
-        self.in_step = in_step
+        self.synchronous = synchronous
         self._bytes = [0] * servers
         self._stop: tf.Variable | None = None
+
+    @classmethod
+    def create(cls, context: StrategyContext) -> Strategy:
+        role = context.role
+        if not role.ps:
+            raise FlagError(
+                f"--variable_update={context.name} needs parameter servers: give --ps_hosts, or use collective."
+            )
+        workers, servers = role.num_workers, len(role.ps)
+        return cls(context.devices, workers, role.index, context.run, servers, FLAGS.get("sync_replicas"))
 
     @property
     def owns_variables(self) -> bool:
         return self.is_chief
 
-    def placed_on(self, device: str) -> Callable[[tf.Operation], str]:
-        return placed(device, self._least_loaded)
+    def device_for(self, device: str) -> Callable[[tf.Operation], str]:
+        return device_function(device, self._least_loaded)
 
     @contextmanager
-    def tower(self, index: int) -> Iterator[None]:
-        with super().tower(index), self._getting():
+    def tower_scope(self, index: int) -> Iterator[None]:
+        with super().tower_scope(index), self._variable_getter():
             yield
 
     @contextmanager
-    def beside(self, scope: str, instead: Instead) -> Iterator[list[tf.Variable]]:
-        with super().beside(scope, instead) as own, self._getting():
+    def evaluation_scope(self, scope: str, instead: ReplaceVariable) -> Iterator[list[tf.Variable]]:
+        with super().evaluation_scope(scope, instead) as own, self._variable_getter():
             yield own
 
-    def _getting(self) -> AbstractContextManager[Any]:
+    def _variable_getter(self) -> AbstractContextManager[Any]:
         scope = tf.get_variable_scope()
         return tf.variable_scope(scope, custom_getter=self._get_variable, auxiliary_name_scope=False)
 
     def _get_variable(
         self, getter: Callable[..., Any], name: str, regularizer: Any = None, partitioner: Any = None, **kwargs: Any
     ) -> Any:
-        """What is particular to `tf.get_variable`: large variables are spread over the ps, regularizers stay here."""
+        """A custom getter for `tf.get_variable`: partitions large variables, keeps regularizers on the worker."""
 
-        def here(variable: Any) -> Any:
-            # It would stand beside the variable, which would travel to the worker and back.
-            with tf.colocate_with(None, ignore_existing=True), self.local():
+        def on_worker(variable: Any) -> Any:
+            # On the ps of the variable, its value would be sent to the worker and back.
+            with tf.colocate_with(None, ignore_existing=True), self.local_device():
                 return regularizer(variable)
 
         if partitioner is None and self._is_large(kwargs.get("shape"), kwargs.get("dtype")):
             partitioner = tf.fixed_size_partitioner(len(self._bytes))
-        return getter(name, regularizer=None if regularizer is None else here, partitioner=partitioner, **kwargs)
+        return getter(name, regularizer=None if regularizer is None else on_worker, partitioner=partitioner, **kwargs)
 
     def _is_large(self, shape: Any, dtype: Any) -> bool:
         shape = tf.TensorShape(shape)
@@ -92,37 +109,23 @@ class ParameterServer(ClusterWorker):
             return False
         return shape.num_elements() * tf.as_dtype(dtype or tf.float32).size >= _LARGE_BYTES
 
-    def create(self, create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
+    def create_variable(self, create: Callable[..., tf.Variable], **arguments: Any) -> tf.Variable:
         if arguments.get("trainable"):
-            # However often the model reads a variable, it comes over the network once a step.
+            # The value comes over the network once a step, however often the model reads it.
             arguments["caching_device"] = arguments.get("caching_device") or f"{self.task}/cpu:0"
-        return super().create(create, **arguments)
+        return super().create_variable(create, **arguments)
 
-    def train_op(
-        self,
-        towers: Sequence[Tower],
-        optimizer_fns: Sequence[Callable[..., Any]],
-        before: Sequence[tf.Operation],
-        global_step: tf.Variable,
-    ) -> tf.Operation:
-        optimizers = [made(function) for function in optimizer_fns]
-        if self.is_chief or not self.in_step:
-            self.optimizers = optimizers
-        scale = loss_scale()
-        weight = self.weight(towers)
-        groups = self.gradients(towers, optimizers, scale, shares_of([tower.weight for tower in towers]))
-        if self.in_step:
-            return self._together(optimizers, groups, weight, scale, before, global_step)
-        self.applied = groups
-        counts = self.is_chief or not FLAGS.get("chief_inc_global_step")
-        with self.counted(self.samples(towers, optimizers)):
-            applied = clipped_and_applied(optimizers, groups, scale, [*before, *flat(groups)], global_step, counts)
-        with tf.control_dependencies([applied]):
-            # In every step: the others bring the counter to its end while this worker is in the middle of its loop.
-            self.reached = tf.cast(global_step.read_value() >= self.max_steps, tf.int32)
-        return tf.group(applied, self.reached, name="train_op")
+    def train_op(self, setup: TrainSetup) -> TrainStep:
+        optimizers = [make_optimizer(function) for function in setup.optimizer_fns]
+        scale = make_loss_scale()
+        weight = self.total_weight(setup.towers)
+        shares = normalize_weights([tower.weight for tower in setup.towers])
+        groups = self.worker_gradients(setup.towers, optimizers, scale, shares)
+        if self.synchronous:
+            return self._synchronous_step(setup, optimizers, groups, weight, scale)
+        return self._asynchronous_step(setup, optimizers, groups, scale)
 
-    def ready(self) -> list[tf.Operation]:
+    def sync_ops(self) -> list[tf.Operation]:
         return [self._stop.initializer] if self._stop is not None and self.is_chief else []
 
     def request_stop(self, session: tf.Session, why: int) -> None:
@@ -130,95 +133,118 @@ class ParameterServer(ClusterWorker):
             session.run(self._request, {self._why: why})
 
     def configure(self, config: tf.ConfigProto) -> None:
-        # What happens to another worker is none of this session's business.
+        # The session ignores what happens to other workers.
         config.device_filters.extend(["/job:ps", self.task])
 
     def _least_loaded(self, operation: tf.Operation) -> str:
         shape = tf.TensorShape(operation.get_attr("shape"))
         size = (shape.num_elements() or 0) * tf.as_dtype(operation.get_attr("dtype")).size
         server = self._bytes.index(min(self._bytes))
-        # Also a small one counts for something: it costs a message.
+        # The constant is for the message that even a small variable costs.
         self._bytes[server] += size + 1024
         return f"/job:ps/task:{server}/cpu:0"
 
-    def _together(
+    def _asynchronous_step(
+        self, setup: TrainSetup, optimizers: Sequence[Any], groups: list[GradientPairs], scale: LossScale | None
+    ) -> TrainStep:
+        global_step = setup.global_step
+        counts = self.is_chief or not FLAGS.get("chief_inc_global_step")
+        options = UpdateOptions(advance_global_step=counts)
+        with self.step_weight(self.step_samples(setup.towers, optimizers), setup.batch_size):
+            before = [*setup.before, *flatten(groups)]
+            applied = clip_and_apply(optimizers, groups, scale, before, global_step, options)
+        with tf.control_dependencies([applied]):
+            # In every step: other workers can bring global_step to its end while this one is inside its loop.
+            reached = tf.cast(global_step.read_value() >= setup.max_steps, tf.int32)
+        op = tf.group(applied, reached, name="train_op")
+        return TrainStep(op, optimizers, groups, flush_op(optimizers), reached=reached)
+
+    def _synchronous_step(
         self,
+        setup: TrainSetup,
         optimizers: Sequence[Any],
         groups: Sequence[GradientPairs],
         weight: tf.Tensor | None,
-        scale: LossScale,
-        before: Sequence[tf.Operation],
-        global_step: tf.Variable,
-    ) -> tf.Operation:
-        with tf.device("/job:ps/task:0/cpu:0"):
-            self._stop = number(f"{self.shared}/stop")
-            self._why = tf.placeholder(tf.int64, [])
-            self._request = tf.assign(self._stop, tf.maximum(self._stop, self._why)).op
-            queues = [
-                tf.FIFOQueue(-1, [tf.int64], [[]], shared_name=f"{self.shared}/tokens/{worker}", name="tokens")
-                for worker in range(self.workers)
-            ]
-        meetings = [
+        scale: LossScale | None,
+    ) -> TrainStep:
+        queues = self._create_queues()
+        accumulators = [
             [
-                _Meeting(gradient, variable, f"{self.shared}/{loss}/{place}")
-                for place, (gradient, variable) in enumerate(group)
+                _Accumulator(gradient, variable, f"{self.shared}/{loss}/{index}")
+                for index, (gradient, variable) in enumerate(group)
             ]
             for loss, group in enumerate(groups)
         ]
-        weights = None if weight is None else _Meeting(weight, global_step, f"{self.shared}/weight")
-        with tf.control_dependencies(before):
-            sent = [meeting.send(weight) for group in meetings for meeting in group]
+        weights = None if weight is None else _Accumulator(weight, setup.global_step, f"{self.shared}/weight")
+        with tf.control_dependencies(setup.before):
+            sent = [accumulator.send(weight) for group in accumulators for accumulator in group]
             if weights is not None:
                 sent.append(weights.send(None))
+        means: list[GradientPairs] = []
         if self.is_chief:
-            total = None if weights is None else weights.mean(self.workers)
-            # A mean as well: of the samples of one worker.
-            with tf.control_dependencies(before), self.counted(total):
-                sent.append(self._lead(optimizers, meetings, total, scale, global_step, queues))
+            mean_weight = None if weights is None else weights.mean(self.num_workers)
+            # The samples of one worker, as the mean weight is a mean over workers.
+            with tf.control_dependencies(setup.before), self.step_weight(mean_weight, setup.batch_size):
+                means = [
+                    [(each.mean(self.num_workers, mean_weight), each.variable) for each in group]
+                    for group in accumulators
+                ]
+                sent.append(self._apply_means(optimizers, means, mean_weight, scale, setup.global_step, queues))
         with tf.control_dependencies(sent):
-            token = queues[self.index].dequeue(name="token")
-        self.halt = tf.cast(token % _TOKEN, tf.int32)
-        return tf.group(self.halt, name="train_op")
+            token = queues[self.worker_index].dequeue(name="token")
+        halt = tf.cast(token % _TOKEN, tf.int32)
+        op = tf.group(halt, name="train_op")
+        applying = optimizers if self.is_chief else []
+        return TrainStep(op, applying, means, flush_op(applying), halt=halt)
 
-    def _lead(
+    def _create_queues(self) -> list[tf.FIFOQueue]:
+        """A queue of tokens for every worker, and the variable for requests to stop, all on the first ps."""
+        with tf.device("/job:ps/task:0/cpu:0"):
+            self._stop = run_variable(f"{self.shared}/stop")
+            self._why = tf.placeholder(tf.int64, [])
+            self._request = tf.assign(self._stop, tf.maximum(self._stop, self._why)).op
+            return [
+                tf.FIFOQueue(-1, [tf.int64], [[]], shared_name=f"{self.shared}/tokens/{worker}", name="tokens")
+                for worker in range(self.num_workers)
+            ]
+
+    def _apply_means(
         self,
         optimizers: Sequence[Any],
-        meetings: Sequence[Sequence[_Meeting]],
-        total: tf.Tensor | None,
-        scale: LossScale,
+        groups: Sequence[GradientPairs],
+        mean_weight: tf.Tensor | None,
+        scale: LossScale | None,
         global_step: tf.Variable,
         queues: Sequence[tf.FIFOQueue],
     ) -> tf.Operation:
-        """What the chief does when all gradients are there."""
-        groups = [[(meeting.mean(self.workers, total), meeting.variable) for meeting in group] for group in meetings]
-        self.applied = groups
+        """On the chief: applies the means of all workers' gradients, then gives every worker a token."""
 
         def go_on() -> tf.Operation:
-            applied = clipped_and_applied(optimizers, groups, scale, flat(groups), global_step)
+            applied = clip_and_apply(optimizers, groups, scale, flatten(groups), global_step)
             with tf.control_dependencies([applied]):
                 token = global_step.read_value() * _TOKEN + self._stop.read_value()  # type: ignore[union-attr]
             return tf.group(*[queue.enqueue(token) for queue in queues])
 
-        if total is None:
+        if mean_weight is None:
             return go_on()
 
         def end() -> tf.Operation:
             return tf.group(*[queue.close() for queue in queues])
 
-        return one_of(total > 0, go_on, end)
+        return run_one_of(mean_weight > 0, go_on, end)
 
 
-class _Meeting:
-    """Where the workers' gradients of one variable meet: on the ps that holds it.
+class _Accumulator:
+    """Accumulates the workers' gradients of one variable, on the ps of the variable.
 
     Args:
-      gradient: this worker's.
+      gradient: the gradient of this worker.
       variable: the variable.
-      name: the same on all workers.
+      name: name of the shared resource, the same on all workers.
     """
 
     def __init__(self, gradient: Any, variable: tf.Variable, name: str) -> None:
-        # An accumulator for sparse gradients that can stand in a loop does not exist.
+        # TensorFlow has no accumulator for sparse gradients that works inside a loop.
         self._gradient = tf.convert_to_tensor(gradient)
         self.variable = variable
         with tf.device(variable.device):
@@ -235,14 +261,14 @@ class _Meeting:
             handle=self._accumulator, local_step=tf.constant(_NEVER_OLD, tf.int64), gradient=gradient
         )
 
-    def mean(self, workers: int, total: tf.Tensor | None = None) -> tf.Tensor:
-        """The mean when all workers have sent, divided by the mean weight."""
-        taken = tf.raw_ops.ResourceAccumulatorTakeGradient(
+    def mean(self, workers: int, mean_weight: tf.Tensor | None = None) -> tf.Tensor:
+        """The mean over the workers, once all have sent, divided by their mean weight."""
+        mean = tf.raw_ops.ResourceAccumulatorTakeGradient(
             handle=self._accumulator, num_required=workers, dtype=self._gradient.dtype
         )
-        taken.set_shape(self._gradient.shape)
-        if total is None:
-            return taken
+        mean.set_shape(self._gradient.shape)
+        if mean_weight is None:
+            return mean
         with tf.device(self.variable.device):
-            # Here, or the mean would travel to the chief and back.
-            return taken / tf.cast(tf.maximum(total, 1e-30), taken.dtype)
+            # On the ps: the mean would be sent to the chief and back otherwise.
+            return mean / tf.cast(tf.maximum(mean_weight, 1e-30), mean.dtype)

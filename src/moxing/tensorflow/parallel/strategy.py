@@ -1,211 +1,232 @@
-"""What every strategy can do: one strategy a file, chosen by `--variable_update` and by where the run takes place."""
+"""The base class of all strategies, and their names. `--variable_update` takes every name that is registered here.
+
+A new strategy is one file with a decorated subclass, and one import of it in `parallel/__init__.py`. A script can
+register strategies of its own in the same way. `choice.py` picks the one of a run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.optimizer.surroundings import told, weighs
-from moxing.tensorflow.parallel.devices import logical_cpus
-from moxing.tensorflow.parallel.gradients import GradientPairs, gradients_of, in_scopes, trainable_variables
+from moxing.framework.flags import FLAGS
+from moxing.tensorflow.cluster import Role
+from moxing.tensorflow.cluster.ring import Ring
+from moxing.tensorflow.optimizer.step_context import StepContext, step_context
+from moxing.tensorflow.optimizer.wrappers.wrapper import OptimizerWrapper, need_step_weight
+from moxing.tensorflow.parallel.gradients import (
+    GradientPairs,
+    loss_gradients,
+    trainable_variables,
+    variables_in_scopes,
+)
 from moxing.tensorflow.parallel.loss_scale import LossScale
-from moxing.tf1.towers import Copy, Instead, Towers
+from moxing.tensorflow.parallel.train_step import Tower, TrainSetup, TrainStep
+from moxing.tf1.graph.towers import CopyVariable, ReplaceVariable, Towers
 
-#: Why all workers stop together: a hook of one of them asked for it, or one of them was sent a signal.
-HOOK, SIGNAL = 1, 2
+#: Connects all workers to a ring; returns None if that is not possible.
+ConnectRing = Callable[[], Ring | None]
+
+
+def no_ring() -> None:
+    """A `ConnectRing` for workers that are connected by nothing but TensorFlow's servers."""
 
 
 @dataclass(frozen=True)
-class Tower:
-    """What training needs of one tower.
+class StrategyContext:
+    """What a strategy is created from, see `Strategy.create`.
 
     Attributes:
-      losses: its losses.
-      var_scopes: for every loss the scopes that it trains, or None for all variables.
-      weight: how many samples its gradients are the mean of; None: as many as those of every other tower.
-      samples: how many samples its batch has, also where the weight does not say so.
+      name: the registered name that was asked for.
+      devices: the devices of this process, one for every tower.
+      role: the role of this process in the job.
+      run: number of the run in this process; the same on all workers.
+      connect_ring: connects all workers to a ring for all-reduce.
     """
 
-    losses: Sequence[tf.Tensor]
-    var_scopes: Sequence[Sequence[str] | None]
-    weight: tf.Tensor | None = None
-    samples: tf.Tensor | None = None
-
-    def gradients(
-        self,
-        optimizers: Sequence[Any],
-        variables: Sequence[tf.Variable],
-        scale: LossScale,
-        spread: bool = True,
-        share: Any = 1.0,
-        copies_of: Callable[[list[tf.Variable]], list[tf.Variable]] = list,
-    ) -> list[GradientPairs]:
-        """For every loss its gradients, see `gradients_of`; `copies_of` gives what the tower has of the first one's."""
-        return [
-            gradients_of(optimizer, loss, copies_of(in_scopes(variables, scopes)), scale, spread, share)
-            for optimizer, loss, scopes in zip(optimizers, self.losses, self.var_scopes, strict=True)
-        ]
+    name: str
+    devices: Sequence[str]
+    role: Role = Role()
+    run: int = 0
+    connect_ring: ConnectRing = no_ring
 
 
 class Strategy:
     """Where variables live, and how the gradients of the towers become updates.
 
+    A subclass implements `tower_device` and `train_op`.
+
     Args:
-      devices: where the towers of this process stand.
-      copy: makes the variables of the towers behind the first; None: they share those of the first.
+      devices: the devices of this process, one for every tower.
+      copy: creates the variables of every tower after the first. None: all towers share those of the first.
 
     Attributes:
-      workers: how many processes share the data.
-      index: which of them this is. The first is the chief, which alone writes.
-      in_step: all workers do every step together.
-      halt: not 0 after a step when this was the last one, for `HOOK` or `SIGNAL`; None where each worker decides for
-        itself.
-      next_steps: after a step how many the next `session.run` does on all workers; None where each may do as many as it
-        likes.
-      reached: not 0 after a step when `global_step` is at `max_steps`; None where no other worker brings it there.
-      max_steps: where `global_step` is to end.
-      optimizers: those that this process applies gradients with.
-      applied: for every loss the gradients that this process applies, before they are clipped.
-      flush: run once when the data has ended: it applies what the optimizers have gathered and not applied yet.
-      batch_size: samples of a whole batch, where they are known.
+      num_workers: number of worker processes.
+      worker_index: index of this worker. Worker 0 is the chief: it alone writes checkpoints.
+      synchronous: all workers do every step together.
     """
 
-    workers = 1
-    index = 0
-    in_step = False
-    halt: tf.Tensor | None = None
-    next_steps: tf.Tensor | None = None
-    reached: tf.Tensor | None = None
-    max_steps = 2**63 - 1
-    optimizers: Sequence[Any] = ()
-    applied: Sequence[GradientPairs] = ()
-    flush: tf.Operation | None = None
-    batch_size: int | None = None
+    num_workers = 1
+    worker_index = 0
+    synchronous = False
 
-    def __init__(self, devices: Sequence[str], copy: Copy | None = None) -> None:
+    def __init__(self, devices: Sequence[str], copy: CopyVariable | None = None) -> None:
         self.devices = list(devices)
         self._towers = Towers(copy)
 
+    @classmethod
+    def create(cls, context: StrategyContext) -> Strategy:
+        """Creates the strategy for a run. Raises `FlagError` where the flags do not fit it."""
+        return cls(context.devices)
+
     @property
-    def towers(self) -> int:
-        """How many towers this process builds."""
+    def num_towers(self) -> int:
+        """Number of towers of this process."""
         return len(self.devices)
 
     @property
     def is_chief(self) -> bool:
         """True for the one process that restores, saves and exports."""
-        return self.index == 0
+        return self.worker_index == 0
 
     @property
     def owns_variables(self) -> bool:
-        """True where this process gives the variables their first values."""
+        """True if this process initializes the variables."""
         return True
 
-    def scope(self) -> AbstractContextManager[None]:
-        """Inside, everything of the run is built."""
-        return _nothing()
-
-    def local(self) -> AbstractContextManager[None]:
-        """Inside, also variables stand in this process."""
-        return _nothing()
+    #: A context in which the whole graph of the run is built.
+    scope: Callable[..., AbstractContextManager[None]] = staticmethod(nullcontext)
+    #: A context in which also variables are placed in this process.
+    local_device: Callable[..., AbstractContextManager[None]] = staticmethod(nullcontext)
+    #: Maps the variables that are saved to those that the towers compute with.
+    tower_variables: Callable[..., list[tf.Variable]] = staticmethod(list)
+    #: Operations to run after the variables have their values, before the first step.
+    sync_ops: Callable[[], list[tf.Operation]] = staticmethod(list)
+    #: Operations that every worker runs after the chief's variables are ready, before its first step.
+    worker_sync_ops: Callable[[], list[tf.Operation]] = staticmethod(list)
+    #: Adds what the strategy needs to the session's configuration.
+    configure: Callable[[tf.ConfigProto], None] = staticmethod(lambda config: None)
 
     @contextmanager
-    def tower(self, index: int) -> Iterator[None]:
-        """Inside, `model_fn` builds tower `index`; the towers are built in their order."""
-        with tf.device(self.place(index)), self._towers.build(index):
+    def tower_scope(self, index: int) -> Iterator[None]:
+        """In this context `model_fn` builds tower `index`. Towers are built in order."""
+        with tf.device(self.tower_device(index)), self._towers.build(index):
             yield
 
     @contextmanager
-    def beside(self, scope: str, instead: Instead) -> Iterator[list[tf.Variable]]:
-        """Inside, `model_fn` builds the model in another mode, on the variables; see `Towers.build_beside`."""
-        with tf.device(self.place(0)), self._towers.build_beside(scope, instead) as own:
+    def evaluation_scope(self, scope: str, instead: ReplaceVariable) -> Iterator[list[tf.Variable]]:
+        """In this context `model_fn` builds a model in another mode, on the trained variables."""
+        with tf.device(self.tower_device(0)), self._towers.build_in_other_mode(scope, instead) as own:
             yield own
 
-    def place(self, index: int) -> Callable[[tf.Operation], str]:
-        """A device function for the operations of tower `index`, and the variables that they use."""
+    def tower_device(self, index: int) -> Callable[[tf.Operation], str]:
+        """A device function for the operations of tower `index` and the variables that they use."""
         raise NotImplementedError
 
-    def gradients_of_towers(
-        self, towers: Sequence[Tower], optimizers: Sequence[Any], scale: LossScale, shares: Sequence[Any], spread: bool
+    def tower_gradients(
+        self,
+        towers: Sequence[Tower],
+        optimizers: Sequence[Any],
+        scale: LossScale | None,
+        shares: Sequence[Any],
+        spread: bool,
     ) -> list[list[GradientPairs]]:
-        """For every tower and loss the gradients, multiplied by the tower's share; see `Tower.gradients`."""
+        """The gradients of every tower and loss, each multiplied by its tower's share; see `loss_gradients`."""
         variables = trainable_variables()
         gradients = []
         for index, (tower, share) in enumerate(zip(towers, shares, strict=True)):
-            with tf.device(self.place(index)):
-                gradients.append(tower.gradients(optimizers, variables, scale, spread, share, self.trained_for))
+            with tf.device(self.tower_device(index)):
+                of_losses = []
+                for optimizer, loss, scopes in zip(optimizers, tower.losses, tower.var_scopes, strict=True):
+                    own = self.tower_variables(variables_in_scopes(variables, scopes))
+                    of_losses.append(loss_gradients(optimizer, loss, own, scale, spread, share))
+                gradients.append(of_losses)
         return gradients
 
-    def trained_for(self, variables: Sequence[tf.Variable]) -> list[tf.Variable]:
-        """The variables that towers compute with, for those that are saved."""
-        return list(variables)
-
     @staticmethod
-    def samples(towers: Sequence[Tower], optimizers: Sequence[Any]) -> tf.Tensor | None:
-        """How many samples the towers have together; None where it is always the same, or nobody asks."""
+    def step_samples(towers: Sequence[Tower], optimizers: Sequence[Any]) -> tf.Tensor | None:
+        """Number of samples of all towers. None if it is always the same, or if no optimizer needs it."""
+        wrappers = [optimizer for optimizer in optimizers if isinstance(optimizer, OptimizerWrapper)]
         counts = [tower.weight if tower.samples is None else tower.samples for tower in towers]
-        if not weighs(optimizers) or any(count is None for count in counts):
+        if not wrappers or not need_step_weight(wrappers) or any(count is None for count in counts):
             return None
         if all(tf.get_static_value(count) is not None for count in counts):
             return None
         return tf.add_n([tf.cast(count, tf.float64) for count in counts])
 
-    def counted(self, samples: tf.Tensor | None, workers: int = 1) -> AbstractContextManager[None]:
-        """Inside, optimizers are told how much the step counts that they apply.
+    def step_weight(
+        self, samples: tf.Tensor | None, batch_size: int | None, workers: int = 1
+    ) -> AbstractContextManager[StepContext | None]:
+        """Sets the weight of the step for the optimizers that are applied inside, see `StepContext`.
 
         Args:
-          samples: those of the step; None: as many as those of every other.
-          workers: how many workers they are of.
+          samples: samples of the step; None: all steps have the same number.
+          batch_size: samples of a full batch of one tower.
+          workers: number of workers that the samples come from.
         """
         if samples is None:
-            return told(weight=None)
-        return told(weight=tf.cast(samples, tf.float64) / float((self.batch_size or 1) * self.towers * workers))
+            return nullcontext()
+        full = (batch_size or 1) * self.num_towers * workers
+        return step_context(weight=tf.cast(samples, tf.float64) / float(full))
 
-    def train_op(
-        self,
-        towers: Sequence[Tower],
-        optimizer_fns: Sequence[Callable[..., Any]],
-        before: Sequence[tf.Operation],
-        global_step: tf.Variable,
-    ) -> tf.Operation:
-        """One step: all gradients, then all updates, then `global_step` once.
-
-        Args:
-          towers: what `model_fn` returned for each of them.
-          optimizer_fns: for every loss a function that returns its optimizer.
-          before: operations that come before the updates: the arrival of the batches, batch-norm moving averages.
-          global_step: the step counter.
-        """
+    def train_op(self, setup: TrainSetup) -> TrainStep:
+        """Builds one step: all gradients, then all updates, then `global_step` once."""
         raise NotImplementedError
 
-    def ready(self) -> list[tf.Operation]:
-        """Operations to be run when the variables have their values, before the first step."""
-        return []
-
-    def own_values(self) -> list[tf.Operation]:
-        """Operations that every worker runs when the chief's variables are ready, before its first step."""
-        return []
-
     def request_stop(self, session: tf.Session, why: int) -> None:
-        """Asks all workers to stop together; `halt` tells when.
+        """Asks all workers to stop after the same step.
 
         Args:
-          session: the run's.
-          why: what `halt` will be.
+          session: the session of the run.
+          why: the value that `TrainStep.halt` gets: `HOOK` or `SIGNAL`.
         """
 
     def propose(self, session: tf.Session, steps: int) -> None:
-        """The chief says what `next_steps` is to be."""
-
-    def configure(self, config: tf.ConfigProto) -> None:
-        """Adds to the session's settings what the strategy needs: here as many logical CPUs as towers stand on."""
-        logical_cpus(config, self.devices)
+        """Sets the value that `TrainStep.next_steps` gets; only the chief's counts."""
 
 
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
+_Class = TypeVar("_Class", bound=type[Strategy])
+
+_on_one_machine: dict[str, type[Strategy]] = {}
+_in_cluster: dict[str, type[Strategy]] = {}
+
+
+def register_strategy(*names: str, cluster: bool) -> Callable[[_Class], _Class]:
+    """Registers a `Strategy` under one or more values of `--variable_update`.
+
+    Args:
+      names: values of `--variable_update`.
+      cluster: True: for jobs of several processes. False: for one process with one or more devices. A name can be
+        registered once for each.
+
+    Example:
+      >>> from moxing.tensorflow.parallel import Local
+      >>> @register_strategy('on_my_devices', cluster=False)
+      ... class OnMyDevices(Local):
+      ...     '''Inherits everything.'''
+      >>> find_strategy('on_my_devices', cluster=False).__name__
+      'OnMyDevices'
+    """
+
+    def register(strategy: _Class) -> _Class:
+        registered = _in_cluster if cluster else _on_one_machine
+        for name in names:
+            registered[name] = strategy
+            FLAGS.add_choice("variable_update", name)
+        return strategy
+
+    return register
+
+
+def find_strategy(name: str, cluster: bool) -> type[Strategy] | None:
+    """Returns the strategy registered under `name`, or None.
+
+    Example:
+      >>> print(find_strategy('replicated', cluster=True))
+      None
+    """
+    return (_in_cluster if cluster else _on_one_machine).get(name)

@@ -1,11 +1,11 @@
-"""Encoded images (JPEG, PNG, GIF, BMP, WebP) to pixels, inside the graph and for one image a call.
+"""Decodes images (JPEG, PNG, GIF, BMP, WebP) in the graph, one image per call.
 
-The bytes decide what an image is, never its name. TensorFlow's own operations decode JPEG and PNG. The others go to
-Pillow, because TensorFlow's operations are wrong on files that real folders hold: GIF frames smaller than the canvas
-or with transparent pixels, BMP with a palette, WebP with an alpha channel or an animation.
+The content determines the format of an image, never its name. TensorFlow's operations decode JPEG and PNG. Pillow
+decodes the others, because TensorFlow's operations are wrong on common files: GIF frames smaller than the canvas or
+with transparent pixels, BMP with a palette, WebP with an alpha channel or an animation.
 
-Rules for all formats: alpha is dropped, not blended; of an animation the first frame counts; of 16 bits the upper 8; an
-orientation noted in EXIF is not applied. JPEG gives the pixels of `tf.image.decode_jpeg` with its defaults.
+For all formats: alpha is dropped, not blended; an animation gives its first frame; 16 bits give the upper 8; the EXIF
+orientation is not applied. JPEG gives the pixels of `tf.image.decode_jpeg` with its defaults.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from moxing.framework.flags import FLAGS
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
-#: Of libjpeg's transforms the one that Pillow and most others use. TensorFlow's default differs in the last bits, by up
-#: to 20 of 255 in photos, and is no faster.
+#: The transform of libjpeg that Pillow and most other decoders use. TensorFlow's default differs by up to 20 of 255 in
+#: photos, and is not faster.
 _TRANSFORM = "INTEGER_ACCURATE"
 _JPEG = b"\xff\xd8\xff"
 _PNG = b"\x89PNG\r\n\x1a\n"
 _PNG_HEADER = b"\0\0\0\x0dIHDR"  # length and name of the first chunk; width and height follow
 _SUPPORTED = "JPEG, PNG, GIF, BMP and WebP"
-#: Where and how other files begin that lie in image folders, so that a report can name them.
+#: Position and signature of other formats that are found in image folders, to name them in a report.
 _UNSUPPORTED = ((0, b"II*\0", "TIFF"), (0, b"MM\0*", "TIFF"), (4, b"ftyp", "HEIC, AVIF or video"), (0, b"%PDF", "PDF"))
 
 
 class Header(NamedTuple):
-    """What is known of an encoded image before it is decoded; int32 scalars."""
+    """The header of an encoded image; int32 scalars."""
 
     height: tf.Tensor
     width: tf.Tensor
@@ -46,15 +46,15 @@ class Header(NamedTuple):
 
 
 def decode_image(encoded: tf.Tensor, channels: int = 3, max_pixels: int | None = None) -> tf.Tensor:
-    """The pixels of one encoded image.
+    """Decodes one image.
 
-    Bytes that are no image, or only a part of one, fail with `InvalidArgumentError`. So does an image that claims more
-    than `max_pixels`, before memory is taken for it.
+    Fails with `InvalidArgumentError` for bytes that are not an image or a truncated one, and for an image that claims
+    more than `max_pixels`, before memory is allocated for it.
 
     Args:
       encoded: a scalar string tensor, the whole file.
       channels: 3 for RGB, 1 for grey.
-      max_pixels: largest width x height; None is the flag `max_image_pixels` as it is when the graph is built.
+      max_pixels: the largest width x height; None uses the flag `max_image_pixels` when the graph is built.
 
     Returns:
       A uint8 tensor [height, width, channels].
@@ -80,7 +80,7 @@ def decode_image(encoded: tf.Tensor, channels: int = 3, max_pixels: int | None =
 
 
 def check_arguments(encoded: tf.Tensor, channels: int) -> tf.Tensor:
-    """`encoded` as a tensor; ValueError if it is no scalar string or `channels` is neither 1 nor 3."""
+    """Converts `encoded` to a tensor; raises ValueError if it is not a scalar string or `channels` is not 1 or 3."""
     encoded = tf.convert_to_tensor(encoded)
     if encoded.dtype != tf.string or encoded.shape.rank not in (0, None):
         raise ValueError(f"encoded={encoded!r}: expected a scalar string tensor, the bytes of one image.")
@@ -90,7 +90,7 @@ def check_arguments(encoded: tf.Tensor, channels: int) -> tf.Tensor:
 
 
 def pixel_limit(max_pixels: int | None = None) -> int:
-    """`max_pixels` if it is given, otherwise the flag `max_image_pixels`.
+    """Returns `max_pixels`, or the flag `max_image_pixels` if it is None.
 
     Example:
       >>> pixel_limit(1000)
@@ -105,17 +105,17 @@ def pixel_limit(max_pixels: int | None = None) -> int:
 
 
 def is_jpeg(encoded: tf.Tensor) -> tf.Tensor:
-    """Whether the bytes begin as a JPEG does: a bool scalar."""
+    """Returns whether the bytes begin like a JPEG: a bool scalar."""
     return tf.equal(tf.strings.substr(encoded, 0, len(_JPEG)), _JPEG)
 
 
 def is_jpeg_complete(encoded: tf.Tensor) -> tf.Tensor:
-    """Whether the bytes end as a JPEG does: a bool scalar. Some good ones have other bytes behind that."""
+    """Returns whether the bytes end like a JPEG: a bool scalar. Some valid JPEGs have other bytes after their end."""
     return tf.equal(tf.strings.substr(encoded, tf.maximum(tf.strings.length(encoded) - 2, 0), 2), b"\xff\xd9")
 
 
 def read_header(encoded: tf.Tensor, limit: int) -> Header:
-    """Size and kind of an encoded image; an error, when the session runs, if it has more than `limit` pixels."""
+    """Returns the header of an encoded image; fails at run time if it has more than `limit` pixels."""
     fields = tf.cond(
         is_jpeg(encoded), lambda: _jpeg_header(encoded, limit), lambda: _other_header(encoded, limit), strict=True
     )
@@ -125,9 +125,9 @@ def read_header(encoded: tf.Tensor, limit: int) -> Header:
 def decode_jpeg(
     encoded: tf.Tensor, channels: int, components: tf.Tensor, crop: tf.Tensor | None = None, ratio: int = 1
 ) -> tf.Tensor:
-    """A JPEG, or the window `crop` = [top, left, height, width] of it, at the scale 1 / `ratio` (1, 2, 4 or 8).
+    """Decodes a JPEG, or the window `crop` = [top, left, height, width] of it, at the scale 1 / `ratio` (1, 2, 4 or 8).
 
-    `crop` counts in pixels of the scaled image.
+    `crop` is in pixels of the scaled image.
     """
 
     def decode(channels: int) -> tf.Tensor:
@@ -139,12 +139,12 @@ def decode_jpeg(
 
     if channels == 3:
         return decode(3)
-    # libjpeg makes grey out of every colour space but CMYK.
+    # libjpeg converts every colour space but CMYK to grey.
     return tf.cond(tf.equal(components, 4), lambda: _grey(decode(3)), lambda: decode(1))
 
 
 def decode_other(encoded: tf.Tensor, channels: int, limit: int) -> tf.Tensor:
-    """An image that is not a JPEG."""
+    """Decodes an image that is not a JPEG."""
 
     def png() -> tf.Tensor:
         with tf.control_dependencies([_png_header(encoded, limit).height]):
@@ -159,8 +159,8 @@ def decode_other(encoded: tf.Tensor, channels: int, limit: int) -> tf.Tensor:
 
 
 def _is_png(encoded: tf.Tensor) -> tf.Tensor:
-    # A PNG that ends before its size is Pillow's: substr would put the bytes into its error message, which makes a
-    # UnicodeDecodeError of it in Python.
+    # Pillow decodes a PNG that ends before its size: substr would put the bytes into its error message, which becomes
+    # a UnicodeDecodeError in Python.
     begins = _PNG + _PNG_HEADER
     return tf.equal(tf.strings.substr(encoded, 0, len(begins)), begins)
 
@@ -185,9 +185,9 @@ def _other_header(encoded: tf.Tensor, limit: int) -> Header:
 
 
 def _within_limit(kind: str, header: Header, limit: int) -> Header:
-    """`header`, available only after the check."""
+    """Returns `header`, which is available only after the check."""
     pixels = tf.cast(header.height, tf.int64) * tf.cast(header.width, tf.int64)
-    # The bare operation: tf.Assert adds a cond, which costs more than everything else here.
+    # The raw operation: tf.Assert adds a cond, which costs more than everything else here.
     check = tf.raw_ops.Assert(
         condition=pixels <= limit,
         data=[f"{kind} of more than --max_image_pixels={limit} pixels; width:", header.width, "height:", header.height],
@@ -198,7 +198,7 @@ def _within_limit(kind: str, header: Header, limit: int) -> Header:
 
 
 def _grey(image: tf.Tensor) -> tf.Tensor:
-    """Luma (ITU-R 601) of an RGB image, rounded as libjpeg and Pillow do."""
+    """Returns the luma (ITU-R 601) of an RGB image, rounded as in libjpeg and Pillow."""
     weights = tf.constant([19595, 38470, 7471])
     luma = tf.reduce_sum(tf.cast(image, tf.int32) * weights, axis=-1, keepdims=True)
     return tf.cast(tf.bitwise.right_shift(luma + (1 << 15), 16), tf.uint8)
@@ -208,9 +208,9 @@ def _grey(image: tf.Tensor) -> tf.Tensor:
 
 
 def explain(encoded: bytes, max_pixels: int | None = None) -> str | None:
-    """Why these bytes cannot be used as an image, in a few words, or None if they can.
+    """Returns in a few words why these bytes cannot be decoded, or None if they can.
 
-    Decodes the image, with Pillow. `max_pixels` as for `decode_image`.
+    Decodes the image with Pillow. `max_pixels` is as in `decode_image`.
 
     Example:
       >>> explain(b'<html><body>404</body></html>')
@@ -224,7 +224,7 @@ def explain(encoded: bytes, max_pixels: int | None = None) -> str | None:
 
 
 def image_format_and_size(encoded: bytes) -> tuple[str, int, int]:
-    """Format, width and height from the header of an image; `ValueError` with the reason if there is none.
+    """Returns format, width and height from the header of an image; raises `ValueError` with the reason if it fails.
 
     Example:
       >>> import io
@@ -240,7 +240,7 @@ def image_format_and_size(encoded: bytes) -> tuple[str, int, int]:
 
 
 def _pillow_size(encoded: bytes, limit: int) -> np.ndarray:
-    """Height and width."""
+    """Returns height and width."""
     width, height = _open_within_limit(encoded, _kind(encoded), limit).size
     return np.array([height, width], np.int32)
 
@@ -250,9 +250,9 @@ def _pillow_pixels(encoded: bytes, channels: int, limit: int) -> np.ndarray:
     image = _open_within_limit(encoded, kind, limit)
     try:
         image.load()
-        # Grey by way of RGB, so that one channel follows the same rules as three.
+        # Convert to grey via RGB, so that one channel follows the same rules as three.
         pixels = np.asarray(image.convert("RGB") if channels == 3 else image.convert("RGB").convert("L"))
-    except Exception as error:  # Pillow's decoders raise whatever the broken bytes lead them to
+    except Exception as error:  # Pillow's decoders raise many kinds of errors for broken bytes
         raise ValueError(f"{kind}, {image.width}x{image.height}, {_reason(error)}") from None
     if kind == "PNG" and (fault := _png_fault(encoded)):
         raise ValueError(f"{kind}, {image.width}x{image.height}, {fault}")
@@ -260,7 +260,7 @@ def _pillow_pixels(encoded: bytes, channels: int, limit: int) -> np.ndarray:
 
 
 def _kind(encoded: bytes) -> str:
-    """The format by the first bytes."""
+    """Returns the format by the first bytes."""
     for kind, begins in (("JPEG", _JPEG), ("PNG", _PNG), ("GIF", (b"GIF87a", b"GIF89a")), ("BMP", b"BM")):
         if encoded.startswith(begins):
             return kind
@@ -284,9 +284,9 @@ def _open_within_limit(encoded: bytes, kind: str, limit: int) -> ImageFile:
 
 
 def _open(encoded: bytes, kind: str) -> ImageFile:
-    """The image, its header read and nothing decoded.
+    """Opens the image and reads its header, without decoding.
 
-    Not `Image.open`: that has a limit for pixels of its own, which is a global variable of the user's process.
+    Not `Image.open`: it has its own limit of pixels, a global variable that belongs to the user.
     """
     from PIL import BmpImagePlugin, GifImagePlugin, JpegImagePlugin, PngImagePlugin, WebPImagePlugin
 
@@ -311,16 +311,16 @@ def _reason(error: Exception) -> str:
 
 
 def _png_fault(encoded: bytes) -> str | None:
-    """What TensorFlow refuses in a PNG and Pillow overlooks: a missing end, a wrong check sum."""
+    """Returns what TensorFlow rejects in a PNG and Pillow ignores: a missing end, a wrong checksum."""
     position = len(_PNG)
     while position < len(encoded):
         length, name = int.from_bytes(encoded[position : position + 4]), encoded[position + 4 : position + 8]
         end = position + 8 + length
         if end + 4 > len(encoded):
             break
-        # A chunk whose name begins with a small letter may be skipped.
+        # A chunk whose name begins with a lower-case letter is optional.
         if name[:1].isupper() and zlib.crc32(encoded[position + 4 : end]) != int.from_bytes(encoded[end : end + 4]):
-            return f"broken (check sum of {name!r})"
+            return f"broken (checksum of {name!r})"
         if name == b"IEND":
             return None
         position = end + 4

@@ -1,19 +1,19 @@
 """The pipeline of the Inception networks, as TF-Slim defines it.
 
 Training:
-  - a box of the image is drawn: its aspect ratio w / h uniform in [0.75, 1.33], its height uniform among those that
-    give it 0.05 to 1 of the image's area, its place uniform; boxes of less than a tenth of the image are drawn again,
-    and after 100 attempts it is the whole image;
-  - the box is resized to the output: bilinearly, or unless `fast_mode` in one of four ways (bilinear, nearest
+  - a random box of the image is cropped: its aspect ratio w / h is uniform in [0.75, 1.33], its height uniform among
+    those that give it 0.05 to 1 of the image's area, its position uniform; boxes of less than a tenth of the image are
+    drawn again, and after 100 attempts the whole image is used;
+  - the box is resized to the output: bilinearly, or without `fast_mode` by one of four methods (bilinear, nearest
     neighbour, bicubic, area; all of them TensorFlow 1's); values are then scaled to [0, 1];
-  - half of the outputs are mirrored;
-  - a brightness from [-32/255, 32/255) is added and the saturation is multiplied by a factor from [0.5, 1.5); unless
-    `fast_mode` the hue is turned by up to 0.2 of the circle and the contrast is multiplied by a factor from [0.5, 1.5)
+  - half of the outputs are flipped;
+  - a brightness from [-32/255, 32/255) is added and the saturation is multiplied by a factor from [0.5, 1.5); without
+    `fast_mode` the hue is rotated by up to 0.2 of the circle and the contrast is multiplied by a factor from [0.5, 1.5)
     too, all four in one of four orders; the result is clipped to [0, 1].
 `fast_mode` is on by default, as in TF-Slim's entry point `preprocess_image`.
 
-Evaluation: the middle `central_fraction` of both sides, cut as `tf.image.central_crop` cuts it (floor((h - f h) / 2)
-rows off both ends), resized to the output bilinearly and scaled to [0, 1].
+Evaluation: the central `central_fraction` of both sides, as in `tf.image.central_crop` (floor((h - f h) / 2) rows less
+at both ends), resized to the output bilinearly and scaled to [0, 1].
 
 Both: x becomes 2 (x - 0.5), in [-1, 1].
 """
@@ -67,13 +67,13 @@ _ORDERS = (
 
 @dataclass(frozen=True)
 class InceptionPreprocessing:
-    """Random box, mirror, colours (training); the middle (evaluation); resized and scaled to [-1, 1].
+    """Random crop, flip and colours (training), or central crop (evaluation); resized and scaled to [-1, 1].
 
     Args:
-      output_height: height of the result.
-      output_width: width of the result.
-      fast_mode: in training, resize bilinearly and leave hue and contrast alone.
-      central_fraction: part of height and width that evaluation looks at.
+      output_height: the height of the result.
+      output_width: the width of the result.
+      fast_mode: in training, whether to resize bilinearly and keep hue and contrast.
+      central_fraction: the fraction of height and width that evaluation uses.
 
     Example:
       >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture
@@ -94,28 +94,28 @@ class InceptionPreprocessing:
             raise ValueError(f"central_fraction={self.central_fraction}: expected more than 0 and at most 1.")
 
     def train(self, picture: Picture, seed: tf.Tensor) -> tf.Tensor:
-        """The training form of `picture`."""
-        for_box, for_resize, for_mirror, for_colours = randomness.split(seed, 4)
+        """Returns the training form of `picture`."""
+        for_box, for_resize, for_flip, for_colours = randomness.split(seed, 4)
         window = random_box(picture, for_box, (self.output_height, self.output_width))
         image = self._resize(window, for_resize) / 255.0
-        image = tf.compat.v2.image.stateless_random_flip_left_right(image, for_mirror)
+        image = tf.compat.v2.image.stateless_random_flip_left_right(image, for_flip)
         image = self._distort_colours(image, for_colours)
         return (tf.clip_by_value(image, 0.0, 1.0) - 0.5) * 2.0
 
     def evaluate(self, picture: Picture) -> tf.Tensor:
-        """The evaluation form of `picture`."""
-        top, height = self._middle(picture.height)
-        left, width = self._middle(picture.width)
+        """Returns the evaluation form of `picture`."""
+        top, height = self._centre(picture.height)
+        left, width = self._centre(picture.width)
         window = picture.window(top, left, height, width)
-        return self._shaped(self.normalise(resize_bilinear(window, self.output_height, self.output_width)))
+        return self._ensure_shape(self.normalise(resize_bilinear(window, self.output_height, self.output_width)))
 
     @staticmethod
     def normalise(images: tf.Tensor) -> tf.Tensor:
-        """Pixels from 0 to 255, of one image or a batch, in the scale that the pipeline returns."""
+        """Scales pixels from 0 to 255, of one image or a batch, as the pipeline does."""
         return (tf.cast(images, tf.float32) / 255.0 - 0.5) * 2.0
 
-    def _middle(self, length: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        # float64, as central_crop computes it: float32 would cut one line more or less off some images.
+    def _centre(self, length: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        # float64, as in central_crop: float32 would crop some images by one line more or less.
         exact = tf.cast(length, tf.float64)
         start = tf.cast((exact - exact * self.central_fraction) / 2.0, tf.int32)
         return start, length - 2 * start
@@ -123,33 +123,33 @@ class InceptionPreprocessing:
     def _resize(self, window: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
         size = [self.output_height, self.output_width]
         if self.fast_mode:
-            return self._shaped(resize_bilinear(window, *size))
+            return self._ensure_shape(resize_bilinear(window, *size))
         pixels = tf.cast(window, tf.float32)
         ways = [lambda method=method: tf.image.resize_images(pixels, size, method) for method in _RESIZE_METHODS]
-        return self._shaped(tf.switch_case(randomness.integer(seed, 0, len(ways) - 1), ways))
+        return self._ensure_shape(tf.switch_case(randomness.integer(seed, 0, len(ways) - 1), ways))
 
     def _distort_colours(self, image: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:
         for_order, *for_steps = randomness.split(seed, 1 + len(_ORDERS[0]))
         if self.fast_mode:
             return _apply(_FAST_ORDER, image, for_steps)
         ways = [lambda order=order: _apply(order, image, for_steps) for order in _ORDERS]
-        return self._shaped(tf.switch_case(randomness.integer(for_order, 0, len(ways) - 1), ways))
+        return self._ensure_shape(tf.switch_case(randomness.integer(for_order, 0, len(ways) - 1), ways))
 
-    def _shaped(self, image: tf.Tensor) -> tf.Tensor:
+    def _ensure_shape(self, image: tf.Tensor) -> tf.Tensor:
         return tf.ensure_shape(image, [self.output_height, self.output_width, 3])
 
 
 def random_box(
     picture: Picture, seed: tf.Tensor, output: tuple[int, int], min_area: float = 0.05, covered: float = 0.1
 ) -> tf.Tensor:
-    """The pixels of a random box of the picture, decoded no finer than the output needs.
+    """Returns the pixels of a random box of the picture, at the lowest resolution that the output needs.
 
     Args:
       picture: the picture.
-      seed: decides the box.
-      output: height and width to which the box will be resized.
-      min_area: the least part of the picture's area.
-      covered: boxes of a smaller part are drawn again, up to 100 times.
+      seed: determines the box.
+      output: the height and width to which the box will be resized.
+      min_area: the smallest fraction of the picture's area.
+      covered: boxes with a smaller fraction are drawn again, up to 100 times.
     """
     begin, size, _ = tf.compat.v2.image.stateless_sample_distorted_bounding_box(
         image_size=tf.stack([picture.height, picture.width, 3]),
@@ -162,7 +162,7 @@ def random_box(
         use_image_if_no_bounding_boxes=True,
     )
     small = picture.shrunk(
-        _divided_up(picture.height * output[0], size[0]), _divided_up(picture.width * output[1], size[1])
+        _divide_up(picture.height * output[0], size[0]), _divide_up(picture.width * output[1], size[1])
     )
     top, height = _rescaled(begin[0], size[0], picture.height, small.height)
     left, width = _rescaled(begin[1], size[1], picture.width, small.width)
@@ -175,13 +175,13 @@ def _apply(order: Sequence[_Distortion], image: tf.Tensor, seeds: Sequence[tf.Te
     return image
 
 
-def _divided_up(dividend: tf.Tensor, divisor: tf.Tensor) -> tf.Tensor:
+def _divide_up(dividend: tf.Tensor, divisor: tf.Tensor) -> tf.Tensor:
     return -(-dividend // divisor)
 
 
 def _rescaled(start: tf.Tensor, count: tf.Tensor, length: tf.Tensor, new: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The lines `start`, ..., `start + count - 1` of `length` in a smaller copy of the picture with `new` lines."""
+    """Maps the lines `start`, ..., `start + count - 1` of `length` to a smaller copy of the picture of `new` lines."""
     start, count, length, new = (tf.cast(number, tf.int64) for number in (start, count, length, new))
     first = start * new // length
-    after = _divided_up((start + count) * new, length)
+    after = _divide_up((start + count) * new, length)
     return tf.cast(first, tf.int32), tf.cast(after - first, tf.int32)

@@ -1,6 +1,6 @@
 """LeNet's pipeline, as TF-Slim defines it: (x - 128) / 128, the same in training and evaluation.
 
-An image larger than the output gives its middle, a smaller one is surrounded by zeros (before the scaling).
+A larger image is cropped to its centre, a smaller one is padded with zeros (before the scaling).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class LenetPreprocessing:
     """Crop or pad to the output size, scale to [-1, 1).
 
     Args:
-      output_height: height of the result.
-      output_width: width of the result.
+      output_height: the height of the result.
+      output_width: the width of the result.
 
     Example:
       >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture
@@ -36,15 +36,15 @@ class LenetPreprocessing:
     channels: ClassVar[int | None] = None
 
     def train(self, picture: Picture, seed: tf.Tensor) -> tf.Tensor:
-        """The training form of `picture`: the evaluation form, for no part of it is random."""
+        """Returns the training form of `picture`, which is the evaluation form: nothing is random."""
         del seed
         return self.evaluate(picture)
 
     def evaluate(self, picture: Picture) -> tf.Tensor:
-        """The evaluation form of `picture`."""
+        """Returns the evaluation form of `picture`."""
         return self.normalise(crop_or_pad(picture, self.output_height, self.output_width))
 
     @staticmethod
     def normalise(images: tf.Tensor) -> tf.Tensor:
-        """Pixels from 0 to 255, of one image or a batch, in the scale that the pipeline returns."""
+        """Scales pixels from 0 to 255, of one image or a batch, as the pipeline does."""
         return (tf.cast(images, tf.float32) - 128.0) / 128.0

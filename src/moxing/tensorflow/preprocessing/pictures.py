@@ -1,4 +1,4 @@
-"""One interface for an image that is decoded and one that is not: a pipeline written once decodes only what it uses."""
+"""One interface to decoded and encoded images, so that a pipeline decodes only the part of an image that it uses."""
 
 from __future__ import annotations
 
@@ -12,50 +12,65 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.preprocessing import decoding
 
-#: A number of pixels: known when the graph is built, or an int32 scalar.
+#: A number of pixels: an int, or an int32 scalar tensor.
 Pixels: TypeAlias = int | tf.Tensor
 
 _RATIOS = (1, 2, 4, 8)  # the scales at which libjpeg decodes
-# Decoding a window, libjpeg does not know the colour beyond its left and right edge (colour is often stored at half
-# the resolution and interpolated). Two pixels more on each side, cut off afterwards, give exactly the pixels of the
-# whole image; without them the edge columns differ by up to 83 of 255.
+# When libjpeg decodes a window, it lacks the colour beyond the left and right edge (colour is often stored at half the
+# resolution and interpolated). Two more pixels on each side, cropped afterwards, give exactly the pixels of the whole
+# image; without them the edge columns differ by up to 83 of 255.
 _MARGIN = 2
 
 
 class Picture(abc.ABC):
-    """An image of which a part can be taken.
+    """An image from which windows can be cut.
 
     Attributes:
       height: an int32 scalar tensor.
       width: an int32 scalar tensor.
-      channels: 1 or 3 for an encoded image, whatever it has for a decoded one.
+      channels: 1 or 3 for an encoded image, any number for a decoded one.
+      origin: a tensor that depends on the image, to look up the seed of its sample.
     """
 
     height: tf.Tensor
     width: tf.Tensor
     channels: int
+    origin: tf.Tensor
 
     @abc.abstractmethod
     def whole(self) -> tf.Tensor:
-        """All pixels, [height, width, channels]."""
+        """Returns all pixels, [height, width, channels]."""
 
     @abc.abstractmethod
     def window(self, top: Pixels, left: Pixels, height: Pixels, width: Pixels) -> tf.Tensor:
-        """The pixels of a window, [height, width, channels]. It must lie inside the picture."""
+        """Returns the pixels of a window, [height, width, channels]. It must lie inside the picture."""
 
     @abc.abstractmethod
     def shrunk(self, height: Pixels, width: Pixels) -> Picture:
-        """The picture at 1/2, 1/4 or 1/8 if that is less work: the smallest of at least `height` x `width` pixels.
+        """Returns the picture at 1, 1/2, 1/4 or 1/8 of its size: the smallest with at least `height` x `width` pixels.
 
-        Sides are rounded up, as libjpeg does. A picture for which there is nothing to save returns itself.
+        Sides are rounded up, as in libjpeg. A picture that would not be decoded faster returns itself.
         """
+
+    def scaled_size(self, shorter_side: Pixels) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the height and width after scaling the shorter side to `shorter_side`, as int32 scalars.
+
+        Example:
+          >>> with tf.Graph().as_default(), tf.Session() as session:
+          ...     height, width = session.run(DecodedPicture(tf.zeros([375, 500, 3])).scaled_size(256))
+          >>> int(height), int(width)
+          (256, 341)
+        """
+        height, width = tf.cast(self.height, tf.float32), tf.cast(self.width, tf.float32)
+        scale = tf.cast(shorter_side, tf.float32) / tf.minimum(height, width)
+        return tf.cast(tf.rint(height * scale), tf.int32), tf.cast(tf.rint(width * scale), tf.int32)
 
 
 class DecodedPicture(Picture):
-    """Pixels that are there already. `shrunk` returns the picture itself: there is nothing to save.
+    """A decoded image. `shrunk` returns the picture itself.
 
     Args:
-      image: a tensor [height, width, channels] of any type, which it keeps.
+      image: a tensor [height, width, channels] of any type. Windows have the same type.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -72,6 +87,7 @@ class DecodedPicture(Picture):
         self.channels = tf.compat.dimension_value(shape[2])
         size = tf.shape(self._image)
         self.height, self.width = size[0], size[1]
+        self.origin = self._image  # not the height, which may be a constant
 
     def whole(self) -> tf.Tensor:
         return self._image
@@ -84,14 +100,14 @@ class DecodedPicture(Picture):
 
 
 class EncodedPicture(Picture):
-    """The bytes of an image. Height and width come from its header; of a JPEG only what is asked for is decoded.
+    """An encoded image. Height and width come from its header; of a JPEG only the window is decoded.
 
-    Windows of JPEGs have the same pixels as the window of the whole decoded image. Only JPEGs shrink.
+    The window of a JPEG has the same pixels as that window of the whole decoded image. Only JPEGs shrink.
 
     Args:
       encoded: a scalar string tensor, the whole file; see `decoding.decode_image` for the formats and the rules.
       channels: 3 for RGB, 1 for grey.
-      max_pixels: largest width x height; None is the flag `max_image_pixels`.
+      max_pixels: the largest width x height; None uses the flag `max_image_pixels`.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -107,7 +123,8 @@ class EncodedPicture(Picture):
         self._limit = decoding.pixel_limit(max_pixels)
         self._header = decoding.read_header(self._encoded, self._limit)
         self.height, self.width = self._header.height, self._header.width
-        # One that was cut is decoded whole, so that it is refused whichever part of it is wanted.
+        self.origin = self.height
+        # A truncated JPEG is decoded whole, so that it is rejected whichever window is used.
         self._is_jpeg = (self._header.jpeg_components > 0) & decoding.is_jpeg_complete(self._encoded)
         self._scale: tf.Tensor | None = None  # index into _RATIOS; None is 0, known when the graph is built
 
@@ -137,7 +154,7 @@ class EncodedPicture(Picture):
         return small
 
     def _decode(self, jpeg: Callable[[int], tf.Tensor], other: Callable[[], tf.Tensor]) -> tf.Tensor:
-        """`jpeg(ratio)` or `other()`, as the header says. Either runs after the check of the size in the header."""
+        """Returns `jpeg(ratio)` or `other()`, by the format. Both run after the check of the size in the header."""
         if self._scale is None:
             return tf.cond(self._is_jpeg, lambda: jpeg(1), other)
         scale = tf.where(self._is_jpeg, self._scale, len(_RATIOS))
@@ -145,7 +162,7 @@ class EncodedPicture(Picture):
         def unusual() -> tf.Tensor:
             return tf.switch_case(scale - 1, [*(functools.partial(jpeg, ratio) for ratio in _RATIOS[1:]), other])
 
-        # Most pictures are JPEGs that are not shrunk, and a case of five costs more than half of a decoding.
+        # Most pictures are JPEGs that are not shrunk, and a switch of five cases costs more than half of the decoding.
         return tf.cond(tf.equal(scale, 0), lambda: jpeg(1), unusual)
 
     def _jpeg(self, crop: tf.Tensor | None, ratio: int) -> tf.Tensor:
@@ -156,12 +173,12 @@ class EncodedPicture(Picture):
 
 
 def _slice(image: tf.Tensor, top: Pixels, left: Pixels, height: Pixels, width: Pixels) -> tf.Tensor:
-    """A window. Unlike `image[top:top + height]`, which takes what there is, it fails outside the image."""
+    """Returns a window of an image. Fails outside the image, unlike `image[top:top + height]`, which truncates."""
     window = tf.slice(image, tf.stack([top, left, 0]), tf.stack([height, width, -1]))
     window.set_shape([tf.get_static_value(height), tf.get_static_value(width), image.shape[2]])
     return window
 
 
 def _divide(length: tf.Tensor, ratio: Pixels) -> tf.Tensor:
-    """`length` / `ratio`, rounded up."""
+    """Returns `length` / `ratio`, rounded up."""
     return -(-length // ratio)

@@ -1,7 +1,7 @@
-"""Random decisions of the training forms: all stateless, all derived from one seed per sample.
+"""Random numbers of the training forms: stateless, derived from one seed per sample.
 
-Every decision (how large, where, mirrored or not, ...) gets a seed of its own out of the sample's seed, so that the
-result depends on that seed alone: not on the order of the samples, nor on how many of them are worked on at once.
+Every decision (size, position, flip, ...) gets its own seed, derived from the seed of the sample. So the result depends
+only on that seed: not on the order of the samples, nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -10,22 +10,22 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tf1.surgery import ancestors
+from moxing.tf1.graph.surgery import ancestors
 
-#: Graph collection of pairs (names of the operations that hand out a sample, the seed of that sample). The names of
-#: these collections are no strings: a meta graph leaves such collections out.
+#: Graph collection of pairs (names of the operations that return a sample, the seed of that sample). The names of
+#: these collections are not strings: a meta graph omits such collections.
 SAMPLE_SEEDS = ("moxing/sample_seeds",)
 
-#: Graph collection with one entry for every seed that was derived from `SAMPLE_SEEDS`.
+#: Graph collection of the seeds that were derived from `SAMPLE_SEEDS`.
 _DERIVED_SEEDS = ("moxing/derived_sample_seeds",)
 
 
 def sample_seed(tensor: tf.Tensor) -> tf.Tensor:
-    """The seed, of shape [2], for augmenting the sample that `tensor` belongs to.
+    """Returns the seed, of shape [2], for augmenting the sample that `tensor` belongs to.
 
-    Where a data set has registered its samples' seeds in the collection `SAMPLE_SEEDS` and `tensor` comes from
-    it, the seed is derived from the sample's own, another one at every call: two augmentations of one sample differ.
-    Elsewhere it is drawn, under the seed of the graph if that has one.
+    If `tensor` comes from a dataset that has registered the seeds of its samples in the collection `SAMPLE_SEEDS`, the
+    seed is derived from that of the sample. Every call returns another seed, so that two augmentations of one sample
+    differ. Otherwise the seed is drawn at random, subject to the seed of the graph.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -41,20 +41,20 @@ def sample_seed(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def _registered_seed(tensor: tf.Tensor) -> tf.Tensor | None:
-    # A function's graph inherits the collections of the graph around it, whose operations it does not contain.
+    # The graph of a function inherits the collections of the outer graph, but not its operations.
     entries = [(names, seed) for names, seed in tf.get_collection(SAMPLE_SEEDS) if seed.graph is tensor.graph]
     sources = frozenset[str]().union(*(names for names, _ in entries))
     if not sources:
         return None
-    behind = {tensor.op.name}
+    upstream = {tensor.op.name}
     for op in ancestors([tensor], stop=sources).values():
-        behind.update(source.op.name for source in op.inputs)
-        behind.update(source.name for source in op.control_inputs)
-    return next((seed for names, seed in entries if names & behind), None)
+        upstream.update(source.op.name for source in op.inputs)
+        upstream.update(source.name for source in op.control_inputs)
+    return next((seed for names, seed in entries if names & upstream), None)
 
 
 def as_seed(seed: Any) -> tf.Tensor:
-    """`seed` as a tensor, after a look at its type and shape.
+    """Converts `seed` to a tensor and checks its type and shape.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -71,7 +71,7 @@ def as_seed(seed: Any) -> tf.Tensor:
 
 
 def split(seed: tf.Tensor, count: int) -> list[tf.Tensor]:
-    """`count` independent seeds out of one.
+    """Derives `count` independent seeds from one.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -83,7 +83,7 @@ def split(seed: tf.Tensor, count: int) -> list[tf.Tensor]:
 
 
 def uniforms(seed: tf.Tensor, count: int) -> list[tf.Tensor]:
-    """`count` independent numbers from [0, 1), in one operation: cheaper than a seed for each.
+    """Returns `count` independent numbers from [0, 1), by one operation: cheaper than a seed for each.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -94,7 +94,7 @@ def uniforms(seed: tf.Tensor, count: int) -> list[tf.Tensor]:
 
 
 def whole(uniform: tf.Tensor, lowest: Any, highest: Any) -> tf.Tensor:
-    """The whole number from `lowest` to `highest` that a uniform number from [0, 1) stands for, as int32.
+    """Maps a uniform number from [0, 1) to an integer from `lowest` to `highest`, as int32.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -102,12 +102,12 @@ def whole(uniform: tf.Tensor, lowest: Any, highest: Any) -> tf.Tensor:
       [3, 4, 5]
     """
     many = tf.cast(highest - lowest + 1, tf.float32)
-    # A uniform number of 24 bits times a large one can round up to one too many.
+    # The product of a uniform number of 24 bits and a large number can round up beyond the range.
     return tf.minimum(lowest + tf.cast(uniform * many, tf.int32), highest)
 
 
 def integer(seed: tf.Tensor, lowest: Any, highest: Any) -> tf.Tensor:
-    """An int32 scalar, each of `lowest`, ..., `highest` equally likely.
+    """Returns a random int32 scalar, uniform over `lowest`, ..., `highest`.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -118,7 +118,7 @@ def integer(seed: tf.Tensor, lowest: Any, highest: Any) -> tf.Tensor:
 
 
 def coin(seed: tf.Tensor) -> tf.Tensor:
-    """A bool scalar, true half of the time.
+    """Returns a random bool scalar, true with probability 1/2.
 
     Example:
       >>> with tf.Graph().as_default():

@@ -1,4 +1,4 @@
-"""Resizing, cropping and padding of pictures, reading no more of the picture than the result needs.
+"""Resizes, crops and pads pictures; decodes only the part of a picture that the result needs.
 
 Bilinear resizing is TensorFlow 1's, on which the published weights were trained: output row i of n, of an image with
 h rows, is read at position p = i * h / n, between rows floor(p) and floor(p) + 1 (or the last row), without half-pixel
@@ -15,7 +15,7 @@ from moxing.tensorflow.preprocessing.pictures import Picture
 
 
 def resize_bilinear(image: tf.Tensor, height: Any, width: Any) -> tf.Tensor:
-    """`image` [h, w, c] of any number type, resized to float32 [height, width, c] as TensorFlow 1 does.
+    """Resizes `image` [h, w, c] of any numeric type to float32 [height, width, c], as TensorFlow 1 does.
 
     Example:
       >>> with tf.Graph().as_default(), tf.Session() as session:
@@ -31,16 +31,16 @@ def resize_and_crop(
     resized: tuple[Any, Any],
     corner: tuple[Any, Any],
     size: tuple[int, int],
-    mirrored: tf.Tensor | None = None,
+    flipped: tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """What resizing the whole picture and then cutting out a part gives, without resizing or decoding the rest.
+    """Returns a crop of the resized picture, without resizing or decoding the rest.
 
     Args:
       picture: the picture.
-      resized: height and width to which the whole picture would be resized.
-      corner: top and left of the part, in the resized picture.
-      size: height and width of the part.
-      mirrored: bool scalar; where true, the part is handed back with left and right exchanged.
+      resized: the height and width to which the whole picture would be resized.
+      corner: top and left of the crop, in the resized picture.
+      size: the height and width of the crop.
+      flipped: a bool scalar: whether to flip the crop left to right.
 
     Returns:
       float32 [*size, channels].
@@ -53,7 +53,7 @@ def resize_and_crop(
       [1.5 2.  2.5]
     """
     rows = _samples(picture.height, resized[0], corner[0], size[0])
-    columns = _samples(picture.width, resized[1], corner[1], size[1], mirrored)
+    columns = _samples(picture.width, resized[1], corner[1], size[1], flipped)
     window = picture.window(rows.first, columns.first, rows.count, columns.count)
     # Two axes at a time, and bytes for as long as possible: a third axis to broadcast over, or floats from the start,
     # cost more than the arithmetic.
@@ -71,10 +71,10 @@ def resize_and_crop(
 def crop_and_resize(
     picture: Picture, resized: tuple[Any, Any], corner: tuple[Any, Any], size: tuple[int, int]
 ) -> tf.Tensor:
-    """Nearly what `resize_and_crop` gives, three times as fast: the part is cut out at whole pixels of the picture.
+    """Approximates `resize_and_crop`, three times as fast: the crop is aligned to the pixels of the picture.
 
-    It begins and ends less than a pixel of the picture from where it should, which does not matter where its place is
-    drawn at random.
+    It begins and ends less than a pixel of the picture from the exact position, which does not matter for a random
+    crop.
 
     Example:
       >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture
@@ -92,14 +92,14 @@ def crop_and_resize(
 
 
 def _whole_lines(length: Any, resized: Any, start: Any, count: int) -> tuple[tf.Tensor, tf.Tensor]:
-    """First line and number of lines of the part, in the picture."""
+    """Returns the first line and the number of lines of the crop, in the picture."""
     scale = tf.cast(length, tf.float32) / tf.cast(resized, tf.float32)
     lines = tf.clip_by_value(tf.cast(tf.rint(count * scale), tf.int32), 1, length)
     return tf.minimum(tf.cast(tf.cast(start, tf.float32) * scale, tf.int32), length - lines), lines
 
 
 class _Samples(NamedTuple):
-    """Where the output is read along one axis: in the window of `count` lines from `first`, between low and high."""
+    """The positions to interpolate along one axis, between low and high in the window of `count` lines from `first`."""
 
     first: tf.Tensor
     count: tf.Tensor
@@ -108,16 +108,16 @@ class _Samples(NamedTuple):
     fraction: tf.Tensor
 
 
-def _samples(length: Any, resized: Any, start: Any, count: int, mirrored: tf.Tensor | None = None) -> _Samples:
-    # float32 throughout, in the order of TensorFlow's own kernel: the positions come out equal to the last bit.
+def _samples(length: Any, resized: Any, start: Any, count: int, flipped: tf.Tensor | None = None) -> _Samples:
+    # float32 throughout, in the order of TensorFlow's own kernel, so that the positions are bitwise equal.
     scale = tf.cast(length, tf.float32) / tf.cast(resized, tf.float32)
     position = tf.cast(start + tf.range(count), tf.float32) * scale
     low = tf.cast(tf.floor(position), tf.int32)
     high = tf.minimum(low + 1, length - 1)
     first = low[0]
     window = high[count - 1] - first + 1
-    if mirrored is not None:
-        order = tf.where_v2(mirrored, tf.range(count - 1, -1, -1), tf.range(count))
+    if flipped is not None:
+        order = tf.where_v2(flipped, tf.range(count - 1, -1, -1), tf.range(count))
         position, low, high = (tf.gather(values, order) for values in (position, low, high))
     return _Samples(first, window, low - first, high - first, position - tf.floor(position))
 
@@ -128,7 +128,7 @@ def _between(low: tf.Tensor, high: tf.Tensor, fraction: tf.Tensor) -> tf.Tensor:
 
 
 def padded_window(picture: Picture, top: Any, left: Any, height: int, width: int) -> tf.Tensor:
-    """A window that may reach over the edge of the picture, where it is filled with zeros; the picture's own type.
+    """Returns a window of the picture's type that may exceed the picture, where it is padded with zeros.
 
     Example:
       >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture
@@ -145,16 +145,16 @@ def padded_window(picture: Picture, top: Any, left: Any, height: int, width: int
 
 
 def _overlap(length: tf.Tensor, start: Any, count: int) -> tuple[tf.Tensor, tf.Tensor, tuple[tf.Tensor, tf.Tensor]]:
-    """First line inside the picture, number of lines inside, and numbers of lines missing before and after."""
+    """Returns the first line inside the picture, the number of lines inside, and those missing before and after."""
     before = tf.maximum(-start, 0)
     after = tf.maximum(start + count - length, 0)
     return tf.maximum(start, 0), count - before - after, (before, after)
 
 
 def crop_or_pad(picture: Picture, height: int, width: int) -> tf.Tensor:
-    """The middle of the picture, with zeros around it where the picture is smaller.
+    """Crops the picture to its centre, or pads it with zeros.
 
-    Equals `tf.image.resize_image_with_crop_or_pad`: of an odd number of lines, the larger half is cut or added after.
+    Equals `tf.image.resize_image_with_crop_or_pad`: of an odd number of lines, the larger half is at the end.
 
     Example:
       >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture

@@ -3,16 +3,16 @@
 With S the length to which the shorter side of the h x w image is scaled, both sides are scaled by S / min(h, w),
 rounded to the nearest integer, with bilinear interpolation (TensorFlow 1's, see `resizing`).
 
-Training: S is drawn uniformly from the integers resize_side_min, ..., resize_side_max; the output is cut out at a
-place drawn uniformly, at whole pixels of the image as it was; half of the outputs are mirrored. Evaluation:
-S = resize_side_min and the output is the middle, its corner at floor((scaled - output) / 2). Both: the ImageNet means
+Training: S is drawn uniformly from the integers resize_side_min, ..., resize_side_max; the output is a crop at a random
+position, aligned to the pixels of the original image; half of the outputs are flipped. Evaluation:
+S = resize_side_min and the output is the centre, its corner at floor((scaled - output) / 2). Both: the ImageNet means
 (123.68, 116.78, 103.94) of red, green and blue are subtracted; nothing is divided.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import tensorflow.compat.v1 as tf
@@ -21,19 +21,19 @@ from moxing.tensorflow.preprocessing import randomness
 from moxing.tensorflow.preprocessing.pictures import Picture
 from moxing.tensorflow.preprocessing.resizing import crop_and_resize, resize_and_crop
 
-#: Means of red, green and blue over ImageNet's training images.
+#: The means of red, green and blue over the training images of ImageNet.
 CHANNEL_MEANS = (123.68, 116.78, 103.94)
 
 
 @dataclass(frozen=True)
 class VggPreprocessing:
-    """Shorter side to a random (training) or fixed (evaluation) length, crop, mirror, subtract means.
+    """Scales the shorter side to a random (training) or fixed (evaluation) length, crops, flips, subtracts the means.
 
     Args:
-      output_height: height of the result.
-      output_width: width of the result.
-      resize_side_min: shortest length of the shorter side; the length in evaluation.
-      resize_side_max: longest length of the shorter side in training.
+      output_height: the height of the result.
+      output_width: the width of the result.
+      resize_side_min: the smallest length of the shorter side; the length in evaluation.
+      resize_side_max: the largest length of the shorter side in training.
 
     Example:
       >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture
@@ -60,49 +60,35 @@ class VggPreprocessing:
                 raise ValueError(
                     f"{argument}={getattr(self, argument)} is more than resize_side_min={self.resize_side_min}, "
                     "the length to which the shorter side of an image is resized before the crop: "
-                    f"ask for a smaller output or pass resize_side_min={getattr(self, argument)} or more "
+                    f"pass a smaller output size, or resize_side_min={getattr(self, argument)} or more "
                     "(and resize_side_max at least as much)."
                 )
 
     def train(self, picture: Picture, seed: tf.Tensor) -> tf.Tensor:
-        """The training form of `picture`."""
-        for_side, for_top, for_left, for_mirror = randomness.uniforms(seed, 4)
+        """Returns the training form of `picture`."""
+        means = self._means()
+        for_side, for_top, for_left, for_flip = randomness.uniforms(seed, 4)
         side = randomness.whole(for_side, self.resize_side_min, self.resize_side_max)
-        height, width = scaled_size(picture, side)
+        height, width = picture.scaled_size(side)
         top = randomness.whole(for_top, 0, height - self.output_height)
         left = randomness.whole(for_left, 0, width - self.output_width)
         size = (self.output_height, self.output_width)
         image = crop_and_resize(picture.shrunk(height, width), (height, width), (top, left), size)
-        image = tf.cond(for_mirror < 0.5, lambda: tf.reverse(image, [1]), lambda: image)
-        return image - self._means()
+        image = tf.cond(for_flip < 0.5, lambda: tf.reverse(image, [1]), lambda: image)
+        return image - means
 
     def evaluate(self, picture: Picture) -> tf.Tensor:
-        """The evaluation form of `picture`."""
-        height, width = scaled_size(picture, self.resize_side_min)
+        """Returns the evaluation form of `picture`."""
+        height, width = picture.scaled_size(self.resize_side_min)
         corner = ((height - self.output_height) // 2, (width - self.output_width) // 2)
         size = (self.output_height, self.output_width)
         return resize_and_crop(picture, (height, width), corner, size) - self._means()
 
     @staticmethod
     def normalise(images: tf.Tensor) -> tf.Tensor:
-        """Pixels from 0 to 255, of one image or a batch, in the scale that the pipeline returns."""
+        """Scales pixels from 0 to 255, of one image or a batch, as the pipeline does."""
         return tf.cast(images, tf.float32) - CHANNEL_MEANS
 
     def _means(self) -> np.ndarray:
-        # For every pixel: spreading three numbers over an image takes TensorFlow as long as half of the resizing.
+        # For every pixel: broadcasting three numbers over an image costs as much as half of the resizing.
         return np.tile(np.float32(CHANNEL_MEANS), [self.output_height, self.output_width, 1])
-
-
-def scaled_size(picture: Picture, side: Any) -> tuple[tf.Tensor, tf.Tensor]:
-    """Height and width of the picture when its shorter side is scaled to `side`, as int32 scalars.
-
-    Example:
-      >>> from moxing.tensorflow.preprocessing.pictures import DecodedPicture
-      >>> with tf.Graph().as_default(), tf.Session() as session:
-      ...     height, width = session.run(scaled_size(DecodedPicture(tf.zeros([375, 500, 3])), 256))
-      >>> int(height), int(width)
-      (256, 341)
-    """
-    height, width = tf.cast(picture.height, tf.float32), tf.cast(picture.width, tf.float32)
-    scale = tf.cast(side, tf.float32) / tf.minimum(height, width)
-    return tf.cast(tf.rint(height * scale), tf.int32), tf.cast(tf.rint(width * scale), tf.int32)

@@ -5,7 +5,7 @@ from moxing.framework.flags import FlagError
 
 
 def get_help() -> str:
-    """The help text of all flags.
+    """Returns the help text of all flags.
 
     Example:
       >>> '--num_gpus' in get_help()

@@ -1,4 +1,4 @@
-"""What TensorFlow this is."""
+"""The version of TensorFlow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import tensorflow as tf
 
 
 def version_info() -> tuple[int, int, int]:
-    """TensorFlow's version as numbers.
+    """Returns the version of TensorFlow as numbers.
 
     Example:
       >>> version_info() >= (2, 21, 0)

@@ -1,7 +1,8 @@
-"""`tf.contrib` for user code: the parts that scripts of 2018 use, each resolved when it is first asked for.
+"""`tf.contrib` for user code: the parts that scripts of 2018 use, each imported on first use.
 
-Importing this package imports neither TensorFlow nor tf-slim nor tf-keras. A part that is not here is an error that
-says what is, and what people use in its place.
+Most modules are tables of names and the places where TensorFlow, tf-slim or tf-keras have them today (`_lazy`); `data`,
+`image`, `layers` and `rnn` also define functions. Importing this package imports none of the libraries. A missing part
+raises an error that lists the available parts and suggests a replacement (`_advice`).
 """
 
 from __future__ import annotations

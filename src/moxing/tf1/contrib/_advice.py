@@ -1,25 +1,22 @@
-"""What to use in place of a part of `tf.contrib` that is not here."""
+"""Error messages for missing parts of `tf.contrib`, with what to use instead."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-_ADDONS = "it lives on in the package tensorflow-addons, which is no longer maintained and needs an older TensorFlow"
+_ADDONS = "it moved to the package tensorflow-addons, which is no longer maintained and needs an older TensorFlow"
 
-#: By first name below `tf.contrib`, or first and second.
+#: By the first name below `tf.contrib`, or the first two.
 _INSTEAD = {
-    "all_reduce": "use tf.distribute, or the trainer's own variable_update modes",
+    "all_reduce": "use tf.distribute, or --variable_update of mox.run",
     "bayesflow": "use the package tensorflow-probability",
-    "cluster_resolver": "use tf.distribute.cluster_resolver",
     "crf": f"{_ADDONS} (tfa.text)",
     "cudnn_rnn": "use tf.keras.layers.CuDNNLSTM and CuDNNGRU, or contrib.rnn",
-    "data.prefetch_to_device": "the trainer prefetches by itself, remove the call; outside of it use "
+    "data.prefetch_to_device": "mox.run prefetches by itself, remove the call; elsewhere use "
     "tf.data.experimental.prefetch_to_device",
-    "distribute": "use tf.distribute",
     "distributions": "use the package tensorflow-probability",
-    "eager": "eager execution is part of TensorFlow 2; this trainer builds graphs",
-    "estimator": "use tf.estimator",
+    "eager": "eager execution is part of TensorFlow 2; mox.run builds graphs",
     "ffmpeg": "use the package tensorflow-io",
     "gan": "use the package tensorflow-gan",
     "graph_editor": "use tf.graph_util and tf.import_graph_def",
@@ -28,14 +25,13 @@ _INSTEAD = {
     "legacy_seq2seq": _ADDONS + " (tfa.seq2seq, in its later form)",
     "lite": "use tf.lite",
     "memory_stats": "use tf.config.experimental.get_memory_info",
-    "nccl": "the trainer combines gradients by itself; outside of it use tf.distribute",
+    "nccl": "mox.run combines gradients by itself; elsewhere use tf.distribute",
     "nn": "use tf.nn",
-    "opt": f"{_ADDONS} (tfa.optimizers); the optimizers of tf.train and mox.get_optimizer_fn are here",
-    "predictor": "use tf.saved_model.load",
+    "opt": f"{_ADDONS} (tfa.optimizers); the optimizers of tf.train and mox.get_optimizer_fn are available",
     "quantize": "use the package tensorflow-model-optimization",
     "saved_model": "use tf.saved_model",
     "seq2seq": f"{_ADDONS} (tfa.seq2seq)",
-    "stateless": "use tf.random.stateless_uniform and its kin",
+    "stateless": "use tf.random.stateless_uniform and similar functions",
     "summary": "use tf.summary",
     "tensor_forest": "use the package tensorflow-decision-forests",
     "tensorboard": "use the package tensorboard",
@@ -43,23 +39,22 @@ _INSTEAD = {
     "text": "use the package tensorflow-text",
     "tfprof": "use tf.profiler",
     "timeseries": "use the package tensorflow-probability (tfp.sts)",
-    "tpu": "TPUs are not supported by this trainer; outside of it use tf.distribute.TPUStrategy",
 }
 
 
 def missing_part(name: str, parts: Iterable[str]) -> str:
-    """Why `tf.contrib.NAME` is not there.
+    """Returns the error message for a missing `tf.contrib.NAME`.
 
     Example:
       >>> print(missing_part('crf', ['data', 'slim']))
-      tf.contrib.crf is not available; it lives on in the package tensorflow-addons, which is no longer maintained and \
+      tf.contrib.crf is not available; it moved to the package tensorflow-addons, which is no longer maintained and \
 needs an older TensorFlow (tfa.text). tf.contrib has: data, slim
     """
     return f"tf.contrib.{name} is not available{_hint(name, parts)}. tf.contrib has: {', '.join(sorted(parts))}"
 
 
 def missing_name(part: str, name: str, names: Iterable[str]) -> str:
-    """Why `tf.contrib.PART.NAME` is not there.
+    """Returns the error message for a missing `tf.contrib.PART.NAME`.
 
     Example:
       >>> missing_name('rnn', 'LSTMCel', ['GRUCell', 'LSTMCell'])

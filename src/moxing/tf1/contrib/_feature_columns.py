@@ -1,4 +1,4 @@
-"""The feature columns of `tf.contrib.layers` on those of `tf.feature_column`, which replaced them in 1.4."""
+"""The feature columns of `tf.contrib.layers`, built with `tf.feature_column`, which replaced them in 1.4."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ def real_valued_column(
     dtype: Any = tf.float32,
     normalizer: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """A number, or `dimension` of them, taken as they are."""
+    """A number, or a vector of `dimension` numbers."""
     return _columns.numeric_column(
         column_name, shape=(dimension,), default_value=default_value, dtype=dtype, normalizer_fn=normalizer
     )
 
 
 def bucketized_column(source_column: Any, boundaries: Sequence[float]) -> Any:
-    """A number as one of the ranges between `boundaries`."""
+    """A number, as the index of its range between `boundaries`."""
     return _columns.bucketized_column(source_column, list(boundaries))
 
 
 def sparse_column_with_hash_bucket(
     column_name: str, hash_bucket_size: int, combiner: str = "sum", dtype: Any = tf.string
 ) -> Any:
-    """Categories by their hash. `combiner` is an argument of `embedding_column` today and not used here."""
+    """Categories by their hash. `combiner` is unused: today it is an argument of `embedding_column`."""
     del combiner
     return _columns.categorical_column_with_hash_bucket(column_name, hash_bucket_size, dtype)
 
@@ -59,7 +59,7 @@ def sparse_column_with_vocabulary_file(
     combiner: str = "sum",
     dtype: Any = tf.string,
 ) -> Any:
-    """Categories from a file with one on each line."""
+    """Categories from a file with one category per line."""
     del combiner
     return _columns.categorical_column_with_vocabulary_file(
         column_name, vocabulary_file, vocab_size, num_oov_buckets, None if num_oov_buckets else default_value, dtype
@@ -80,12 +80,12 @@ def embedding_column(
 
 
 def one_hot_column(sparse_id_column: Any) -> Any:
-    """A row of zeros with a one for every category present."""
+    """A multi-hot vector: a one for every category that is present."""
     return _columns.indicator_column(sparse_id_column)
 
 
 def input_from_feature_columns(
     columns_to_tensors: Mapping[str, Any], feature_columns: Sequence[Any], trainable: bool = True
 ) -> Any:
-    """The columns of a batch side by side: [batch, sum of their widths]."""
+    """Concatenates the columns of a batch: [batch, sum of their widths]."""
     return _columns.input_layer(dict(columns_to_tensors), list(feature_columns), trainable=trainable)

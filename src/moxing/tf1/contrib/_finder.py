@@ -1,4 +1,4 @@
-"""Finds what lies below `tensorflow.contrib` and says what to do about what does not."""
+"""Finds the modules below `tensorflow.contrib`, and suggests replacements for missing ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _KERAS = "tf_keras.api._v1.keras"
 
 #: The parts of `tf.contrib` that exist.
 PARTS = (
+    "cluster_resolver",
     "data",
+    "distribute",
+    "estimator",
     "framework",
     "image",
     "keras",
@@ -24,13 +27,15 @@ PARTS = (
     "lookup",
     "losses",
     "metrics",
+    "predictor",
     "rnn",
     "slim",
+    "tpu",
     "training",
     "util",
 )
 
-# Modules under the names that TensorFlow 1 had for them; the longest prefix counts, what follows is appended.
+# Modules by their name in TensorFlow 1. The longest prefix counts; the rest is appended.
 _SLIM_MODULES = {
     "data": "tf_slim.data",
     "nets": "tf_slim.nets",
@@ -52,7 +57,10 @@ _ALIASES = {
     **{f"slim.python.slim.{name}": target for name, target in _SLIM_MODULES.items()},
     "slim.python.slim": f"{_PACKAGE}.slim",
     "slim.python": f"{_PACKAGE}.slim",
+    "cluster_resolver.python.training": f"{_PACKAGE}.cluster_resolver",
     "data.python.ops": f"{_PACKAGE}.data",
+    "distribute.python": f"{_PACKAGE}.distribute",
+    "estimator.python.estimator": f"{_PACKAGE}.estimator",
     "framework.python.framework": f"{_PACKAGE}.framework",
     "framework.python.ops": f"{_PACKAGE}.framework",
     "framework.python.ops.arg_scope": "tf_slim.ops.arg_scope",
@@ -68,20 +76,24 @@ _ALIASES = {
     "rnn.python.ops": f"{_PACKAGE}.rnn",
     "rnn.python.ops.core_rnn_cell": f"{_PACKAGE}.rnn",
     "rnn.python.ops.rnn_cell": f"{_PACKAGE}.rnn",
+    "tpu.python.tpu": f"{_PACKAGE}.tpu",
+    "tpu.python.tpu.tpu_config": "tensorflow_estimator.python.estimator.tpu.tpu_config",
+    "tpu.python.tpu.tpu_estimator": "tensorflow_estimator.python.estimator.tpu.tpu_estimator",
+    "tpu.python.tpu.tpu_optimizer": f"{_PACKAGE}.tpu",
     "training.python.training": f"{_PACKAGE}.training",
     "training.python.training.hparam": f"{_PACKAGE}.training",
     "training.python.training.training": "tf_slim.training.training",
     "training.python.training.evaluation": "tf_slim.training.evaluation",
 }
-# Namespaces above those: `from tensorflow.contrib.framework.python import ops`.
+# Packages above these modules: `from tensorflow.contrib.framework.python import ops`.
 _ALIASES.update({f"{name}.python": f"{_PACKAGE}.{name}" for name in PARTS if name != "keras"})
 
 
 def part(name: str) -> ModuleType:
-    """The module of `tf.contrib.NAME`.
+    """Returns the module `tf.contrib.NAME`.
 
     Raises:
-      AttributeError: There is none; the message says which there are and what to use instead.
+      AttributeError: it does not exist. The message lists the available parts and suggests a replacement.
     """
     if name not in PARTS:
         raise AttributeError(_advice.missing_part(name, PARTS))
@@ -89,10 +101,10 @@ def part(name: str) -> ModuleType:
 
 
 class AliasFinder:
-    """Serves the old module names below `moxing.tf1.contrib`, the place the launcher maps `tensorflow.contrib` to.
+    """Serves the old module names below `moxing.tf1.contrib`, which user modules import as `tensorflow.contrib`.
 
-    It stands before Python's own finders: those would find the file below the aliased package and load it a second
-    time, without its repairs and with classes of its own.
+    It comes before Python's own finders, which would load the file below the aliased package a second time, without
+    its repairs and with different classes.
     """
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
@@ -104,7 +116,7 @@ class AliasFinder:
 
 
 class AdviceFinder:
-    """Asked last, for what nobody found below `tensorflow.contrib`: says what to use instead."""
+    """Comes last: raises an error with a suggestion for modules below `tensorflow.contrib` that were not found."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         wanted = _below_contrib(name)
@@ -114,14 +126,14 @@ class AdviceFinder:
 
 
 def install() -> None:
-    """Puts the two finders in their places, once."""
+    """Installs both finders. Calling it again changes nothing."""
     if not any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
         sys.meta_path.insert(0, AliasFinder())
         sys.meta_path.append(AdviceFinder())
 
 
 class _AliasLoader(Loader):
-    """Gives a module a second name; both names are one object."""
+    """Gives a module a second name; both names are the same object."""
 
     def __init__(self, real_name: str) -> None:
         self._real_name = real_name
@@ -132,17 +144,19 @@ class _AliasLoader(Loader):
             from moxing.tf1.contrib import _slim_repairs
 
             _slim_repairs.load()
+        if self._real_name.startswith("tensorflow_estimator"):
+            importlib.import_module("moxing.tensorflow.estimator")
         module = importlib.import_module(self._real_name)
         self._spec = module.__spec__
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has just written the spec of the second name over the module's own.
+        # The import system has just overwritten the spec of the module with that of the second name.
         module.__spec__ = self._spec
 
 
 def _below_contrib(name: str) -> str:
-    """The part of a module name below this package; nothing for its private modules."""
+    """Returns the part of a module name below this package; empty for its private modules."""
     below = name.removeprefix(_PACKAGE + ".")
     return "" if below == name or below.startswith("_") else below
 

@@ -1,4 +1,4 @@
-"""`HParams`: named hyper-parameters that keep their types, set from text, JSON or a dict."""
+"""`HParams`: typed hyper-parameters, set from text, JSON or a dict."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ class HParams:
     """Hyper-parameters as attributes.
 
     The first value of a parameter fixes its type: int, float, bool or str, or a list of one of them. Later values
-    must fit it: an int does for a float, but not a fraction for an int, a number for a bool or anything for a str.
-    A parameter that starts as None takes any value.
+    must have this type; an int is accepted for a float. A parameter whose first value is None takes any value.
 
     Args:
-      hparam_def: Not supported: a protocol buffer that TensorFlow no longer has.
-      model_structure: Any object, kept for `get_model_structure`.
-      **kwargs: The parameters.
+      hparam_def: not supported; a protocol buffer that TensorFlow no longer has.
+      model_structure: any object, returned by `get_model_structure`.
+      **kwargs: the parameters.
 
     Example:
       >>> hparams = HParams(learning_rate=0.1, layers=[64, 32], name='net')
@@ -37,7 +36,7 @@ class HParams:
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
         if hparam_def is not None:
-            raise ValueError("hparam_def must be None: give the parameters by name, HParams(learning_rate=0.1)")
+            raise ValueError("hparam_def must be None. Pass the parameters by name: HParams(learning_rate=0.1)")
         self._types: dict[str, tuple[type, bool]] = {}
         self._model_structure = model_structure
         for name, value in kwargs.items():
@@ -47,7 +46,7 @@ class HParams:
         """Adds a parameter.
 
         Raises:
-          ValueError: The name is taken, or the value an empty list, whose type nobody can tell.
+          ValueError: the name is taken, or the value is an empty list, whose type is unknown.
         """
         if hasattr(self, name):
             raise ValueError(f"hyper-parameter {name!r} cannot be added: the name is taken")
@@ -58,11 +57,11 @@ class HParams:
         setattr(self, name, list(value) if is_list else value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Gives a parameter a new value, converted to its type.
+        """Sets a parameter; the value is converted to its type.
 
         Raises:
-          KeyError: There is no such parameter.
-          ValueError: The value does not fit the type.
+          KeyError: the parameter does not exist.
+          ValueError: the value does not have the type of the parameter.
         """
         kind, is_list = self._type_of(name)
         if isinstance(value, (list, tuple)) != is_list:
@@ -71,7 +70,7 @@ class HParams:
         setattr(self, name, [_cast(name, kind, item) for item in value] if is_list else _cast(name, kind, value))
 
     def del_hparam(self, name: str) -> None:
-        """Removes a parameter; one that does not exist is no error."""
+        """Removes a parameter if it exists."""
         if name in self._types:
             delattr(self, name)
             del self._types[name]
@@ -83,7 +82,7 @@ class HParams:
           This object.
 
         Raises:
-          ValueError: The text cannot be read, names a parameter that does not exist, or a value does not fit.
+          ValueError: the text cannot be parsed, a parameter does not exist, or a value has the wrong type.
         """
         parsed = parse_values(values, {name: kind for name, (kind, _) in self._types.items()})
         for name, value in parsed.items():
@@ -93,7 +92,7 @@ class HParams:
             # {index: value}: single items of a list.
             kind, is_list = self._types[name]
             if not is_list:
-                raise ValueError(f"hyper-parameter {name!r} is no list, {name}[{min(value)}] cannot be set")
+                raise ValueError(f"hyper-parameter {name!r} is not a list, {name}[{min(value)}] cannot be set")
             items = list(getattr(self, name))
             for index, item in value.items():
                 if index >= len(items):
@@ -109,7 +108,7 @@ class HParams:
         return self
 
     def set_from_map(self, values_map: Mapping[str, Any]) -> HParams:
-        """The first name of `override_from_dict`."""
+        """The earlier name of `override_from_dict`."""
         return self.override_from_dict(values_map)
 
     def parse_json(self, values_json: str) -> HParams:
@@ -119,7 +118,7 @@ class HParams:
     def to_json(
         self, indent: int | None = None, separators: tuple[str, str] | None = None, sort_keys: bool = False
     ) -> str:
-        """The parameters as a JSON object; functions are left out.
+        """Returns the parameters as a JSON object, without functions.
 
         Example:
           >>> HParams(b=[1, 2], a=True).to_json(sort_keys=True)
@@ -129,43 +128,45 @@ class HParams:
         return json.dumps(plain, indent=indent, separators=separators, sort_keys=sort_keys)
 
     def values(self) -> dict[str, Any]:
-        """The parameters as a dict, in the order they were added."""
+        """Returns the parameters as a dict, in the order in which they were added."""
         return {name: getattr(self, name) for name in self._types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of a parameter, or `default` if it does not exist.
+        """Returns the value of a parameter, or `default` if it does not exist.
 
         Raises:
-          ValueError: The default does not fit the type of a parameter that exists.
+          ValueError: `default` does not have the type of the parameter.
         """
         if key not in self._types:
             return default
         if default is not None:
             kind, is_list = self._types[key]
             if isinstance(default, (list, tuple)) != is_list:
-                raise ValueError(f"default {default!r} does not fit hyper-parameter {key!r} = {getattr(self, key)!r}")
+                raise ValueError(
+                    f"default {default!r} does not have the type of hyper-parameter {key!r} = {getattr(self, key)!r}"
+                )
             for item in default if is_list else [default]:
                 _cast(key, kind, item)
         return getattr(self, key)
 
     def set_model_structure(self, model_structure: Any) -> None:
-        """Keeps an object with the parameters."""
+        """Stores an object with the parameters."""
         self._model_structure = model_structure
 
     def get_model_structure(self) -> Any:
-        """The object given to `set_model_structure`."""
+        """Returns the object stored by `set_model_structure`."""
         return self._model_structure
 
     def _type_of(self, name: str) -> tuple[type, bool]:
         if name not in self._types:
-            raise KeyError(f"no hyper-parameter {name!r}; there are: {', '.join(self._types) or 'none'}")
+            raise KeyError(f"no hyper-parameter {name!r}; expected one of: {', '.join(self._types) or 'none'}")
         return self._types[name]
 
     def __contains__(self, key: str) -> bool:
         return key in self._types
 
     def __iter__(self) -> Iterator[str]:
-        # Without it `in` and `for` would ask for items by number.
+        # Without it, Python would iterate by index.
         return iter(self._types)
 
     def __str__(self) -> str:
@@ -176,13 +177,17 @@ class HParams:
 
 
 def parse_values(values: str, type_map: Mapping[str, type]) -> dict[str, Any]:
-    """Reads `a=1,b=[1,2],c[0]=3` with the given types.
+    """Parses `a=1,b=[1,2],c[0]=3`.
+
+    Args:
+      values: the text.
+      type_map: the type of each name.
 
     Returns:
-      The values by name; a list for `b=[...]`, and `{index: value}` for items such as `c[0]=3`.
+      The values by name: a list for `b=[...]`, and `{index: value}` for items such as `c[0]=3`.
 
     Raises:
-      ValueError: The text cannot be read, a name is unknown or assigned twice, or a value does not fit its type.
+      ValueError: the text cannot be parsed, a name is unknown or assigned twice, or a value has the wrong type.
 
     Example:
       >>> parse_values('a=1,b=[x,y],c[2]=0.5', {'a': int, 'b': str, 'c': float})
@@ -194,7 +199,7 @@ def parse_values(values: str, type_map: Mapping[str, type]) -> dict[str, Any]:
         match = _ASSIGNMENT.match(values, position)
         if match is None:
             raise ValueError(
-                f"hyper-parameters cannot be read at {values[position:]!r}; expected name=value or name=[value,value]"
+                f"cannot parse hyper-parameters at {values[position:]!r}; expected name=value or name=[value,value]"
             )
         position = match.end()
         _assign(results, match, type_map)
@@ -204,7 +209,7 @@ def parse_values(values: str, type_map: Mapping[str, type]) -> dict[str, Any]:
 def _assign(results: dict[str, Any], match: re.Match[str], type_map: Mapping[str, type]) -> None:
     name, index, items = match["name"], match["index"], match["items"]
     if name not in type_map:
-        raise ValueError(f"no hyper-parameter {name!r}; there are: {', '.join(type_map) or 'none'}")
+        raise ValueError(f"no hyper-parameter {name!r}; expected one of: {', '.join(type_map) or 'none'}")
     kind = type_map[name]
     if index is not None:
         if items is not None:

@@ -1,4 +1,4 @@
-"""Modules whose names are a table: each is looked up where it lives today when it is first used."""
+"""Modules that are a table of names, each imported from its current location on first use."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from moxing.tf1.contrib import _advice
 
 
 def names(*groups: tuple[str, str]) -> dict[str, str]:
-    """A table from public names to places, out of (place, space-separated names).
+    """Returns a table from names to locations.
 
-    A name `public=path` is called differently where it lives.
+    Args:
+      *groups: a location, and the names at it separated by spaces. `public=path` is a name that differs there.
 
     Example:
       >>> names(('tensorflow.compat.v1:nn', 'static_rnn'), ('tensorflow.compat.v1:', 'LSTM=nn.rnn_cell.LSTMCell'))
       {'static_rnn': 'tensorflow.compat.v1:nn.static_rnn', 'LSTM': 'tensorflow.compat.v1:nn.rnn_cell.LSTMCell'}
     """
     table = {}
-    for place, listed in groups:
-        for entry in listed.split():
+    for location, entries in groups:
+        for entry in entries.split():
             public, _, path = entry.partition("=")
-            dot = "" if place.endswith(":") else "."
-            table[public] = f"{place}{dot}{path or public}"
+            dot = "" if location.endswith(":") else "."
+            table[public] = f"{location}{dot}{path or public}"
     return table
 
 
 def module_functions(
     module_name: str, table: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a module with that table of names.
+    """Returns `__getattr__` and `__dir__` for a module with this table of names.
 
     Example:
       >>> getattr_, dir_ = module_functions(__name__, {'root': 'math:sqrt'})
@@ -51,25 +52,27 @@ def module_functions(
         if name not in table:
             raise AttributeError(_advice.missing_name(part, name, public_names()))
         value = resolve(table[name])
-        # Found once; from now on it is an ordinary attribute.
+        # From now on it is an ordinary attribute.
         setattr(sys.modules[module_name], name, value)
         return value
 
     return module_getattr, public_names
 
 
-def resolve(place: str) -> Any:
-    """What lies at `module:path.of.attributes`.
+def resolve(location: str) -> Any:
+    """Returns the object at `module:path.of.attributes`.
 
     Example:
       >>> resolve('os:path.basename')('a/b')
       'b'
     """
-    module_name, _, path = place.partition(":")
+    module_name, _, path = location.partition(":")
     if module_name.partition(".")[0] == "tf_slim":
         from moxing.tf1.contrib import _slim_repairs
 
         _slim_repairs.load()
+    if module_name.partition(".")[0] == "tensorflow_estimator":
+        importlib.import_module("moxing.tensorflow.estimator")
     value: Any = importlib.import_module(module_name)
     for attribute in filter(None, path.split(".")):
         value = getattr(value, attribute)

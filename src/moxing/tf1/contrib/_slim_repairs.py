@@ -1,7 +1,7 @@
-"""tf-slim 1.1.0 on TensorFlow 2.21.
+"""Makes tf-slim 1.1.0 work on TensorFlow 2.21.
 
-tf-slim reaches into private modules of TensorFlow, and some names have moved since its last release. Each such module
-gets a stand-in for the private module it uses, which has the old names as well; TensorFlow itself is left as it is.
+tf-slim uses private modules of TensorFlow, in which some names have moved since its last release. Each such module of
+tf-slim gets a proxy of the private module that has the old names too. TensorFlow itself does not change.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import importlib
 from types import ModuleType
-from typing import Any
 
-# (module of tf-slim, its name for the private module) -> old names and where their public equals are.
+from moxing.tf1.module_proxy import ModuleProxy
+
+# (module of tf-slim, its name for the private module) -> old names and their public names below tf.compat.v1.
 _MOVED: dict[tuple[str, str], dict[str, str]] = {
     ("tf_slim.data.tfexample_decoder", "array_ops"): {"stack": "stack"},
     ("tf_slim.data.tfexample_decoder", "control_flow_ops"): {"case": "case", "cond": "cond"},
@@ -30,21 +31,9 @@ _MOVED: dict[tuple[str, str], dict[str, str]] = {
 }
 
 
-class StandIn(ModuleType):
-    """A module with a few names more than the one it stands for."""
-
-    def __init__(self, real: ModuleType, more: dict[str, Any]) -> None:
-        super().__init__(real.__name__, real.__doc__)
-        self._real = real
-        self.__dict__.update(more)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real, name)
-
-
 @functools.lru_cache(maxsize=1)
 def load() -> ModuleType:
-    """Imports tf-slim, with the moved names in place. Every use of tf-slim goes through here."""
+    """Imports tf-slim and adds the moved names. Every use of tf-slim goes through this function."""
     slim = importlib.import_module("tf_slim")
     for (module_name, private), moved in _MOVED.items():
         module = importlib.import_module(module_name)
@@ -57,4 +46,4 @@ def _replace(module: ModuleType, private: str, moved: dict[str, str]) -> None:
 
     real = getattr(module, private)
     more = {name: getattr(tf.compat.v1, public) for name, public in moved.items() if not hasattr(real, name)}
-    setattr(module, private, StandIn(real, more))
+    setattr(module, private, ModuleProxy(real, more))

@@ -1,4 +1,4 @@
-"""`tf.contrib.data`: transformations for `Dataset.apply`, each said with today's `tf.data`."""
+"""`tf.contrib.data`: transformations for `Dataset.apply`, written with the `tf.data` of today."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ Transformation = Callable[[Any], Any]
 
 
 def batch_and_drop_remainder(batch_size: Any) -> Transformation:
-    """Batches; a last one that is not full is dropped, so that the batch dimension is static."""
+    """Batches elements and drops a short last batch, so that the batch size is static."""
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 def padded_batch_and_drop_remainder(batch_size: Any, padded_shapes: Any, padding_values: Any = None) -> Transformation:
-    """Padded batches; a last one that is not full is dropped."""
+    """Pads and batches elements and drops a short last batch."""
     return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, drop_remainder=True)
 
 
@@ -58,14 +58,14 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: Any = None,
 ) -> Transformation:
-    """Maps in parallel, then batches.
+    """Maps elements in parallel, then batches them.
 
     Args:
-      map_func: For one element.
-      batch_size: How many elements make a batch.
-      num_parallel_batches: How many batches to work on at once; not together with `num_parallel_calls`.
-      drop_remainder: Drops a last batch that is not full.
-      num_parallel_calls: How many elements to work on at once. By default `tf.data` finds the best number.
+      map_func: the function for one element.
+      batch_size: number of elements in a batch.
+      num_parallel_batches: number of batches to compute in parallel; not together with `num_parallel_calls`.
+      drop_remainder: whether to drop a short last batch.
+      num_parallel_calls: number of elements to compute in parallel. Default: `tf.data` tunes it.
     """
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError(
@@ -75,7 +75,7 @@ def map_and_batch(
     def apply(dataset: Any) -> Any:
         import tensorflow as tf
 
-        # A number of batches was a guess at a number of calls; today tf.data measures instead.
+        # num_parallel_batches was a guess at the number of calls; today tf.data tunes it.
         calls = tf.data.AUTOTUNE if num_parallel_calls is None else num_parallel_calls
         return dataset.map(map_func, num_parallel_calls=calls).batch(batch_size, drop_remainder=drop_remainder)
 
@@ -90,15 +90,15 @@ def parallel_interleave(
     buffer_output_elements: int | None = None,
     prefetch_input_elements: int | None = None,
 ) -> Transformation:
-    """Reads `cycle_length` datasets that `map_func` makes at once, `block_length` elements of each in turn.
+    """Reads `cycle_length` datasets in parallel, `block_length` elements of each in turn.
 
     Args:
-      map_func: Makes a dataset of an element, such as `tf.data.TFRecordDataset` of a file name.
-      cycle_length: How many datasets to read at once.
-      block_length: How many consecutive elements to take from each.
-      sloppy: Does not wait for a slow dataset: faster, but in no fixed order.
-      buffer_output_elements: Size of a buffer; `tf.data` sizes its buffers by itself today.
-      prefetch_input_elements: Size of a buffer; `tf.data` sizes its buffers by itself today.
+      map_func: returns a dataset for an element, such as `tf.data.TFRecordDataset` for a file name.
+      cycle_length: number of datasets to read in parallel.
+      block_length: number of consecutive elements to take from each.
+      sloppy: whether to skip a slow dataset: faster, but the order is not fixed.
+      buffer_output_elements: ignored; `tf.data` sizes its buffers itself today.
+      prefetch_input_elements: ignored; `tf.data` sizes its buffers itself today.
     """
     del buffer_output_elements, prefetch_input_elements
     return lambda dataset: dataset.interleave(
@@ -107,23 +107,23 @@ def parallel_interleave(
 
 
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:
-    """Shuffles anew in each of `count` epochs; for ever by default."""
+    """Repeats the dataset `count` times, or forever, and shuffles every epoch differently."""
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
 def unbatch() -> Transformation:
-    """Splits elements along their first dimension."""
-    return lambda dataset: _like(dataset, dataset.unbatch())
+    """Splits elements along the first dimension."""
+    return lambda dataset: _as_v1(dataset, dataset.unbatch())
 
 
 def enumerate_dataset(start: int = 0) -> Transformation:
-    """Puts a running number in front of every element."""
-    return lambda dataset: _like(dataset, dataset.enumerate(start))
+    """Pairs every element with its index."""
+    return lambda dataset: _as_v1(dataset, dataset.enumerate(start))
 
 
 def ignore_errors() -> Transformation:
-    """Leaves out elements whose computation raises an error."""
-    return lambda dataset: _like(dataset, dataset.ignore_errors())
+    """Drops elements whose computation raises an error."""
+    return lambda dataset: _as_v1(dataset, dataset.ignore_errors())
 
 
 def group_by_window(
@@ -132,34 +132,35 @@ def group_by_window(
     window_size: Any = None,
     window_size_func: Callable[..., Any] | None = None,
 ) -> Transformation:
-    """Groups elements by a key and reduces every `window_size` of a group to a dataset.
+    """Groups elements by key and reduces every `window_size` elements of a group to a dataset.
 
     Args:
-      key_func: An element's key, int64.
-      reduce_func: Makes a dataset of a key and a dataset of consecutive elements with that key.
-      window_size: How many elements make a window.
-      window_size_func: That number for each key, in place of `window_size`.
+      key_func: returns the key of an element, int64.
+      reduce_func: returns a dataset for a key and a dataset of consecutive elements with that key.
+      window_size: number of elements in a window.
+      window_size_func: returns the window size for a key, in place of `window_size`.
     """
     if (window_size is None) == (window_size_func is None):
-        raise ValueError(f"give either window_size or window_size_func, got {window_size} and {window_size_func}")
-    return lambda dataset: _like(dataset, dataset.group_by_window(key_func, reduce_func, window_size, window_size_func))
+        raise ValueError(f"expected either window_size or window_size_func, got {window_size} and {window_size_func}")
+    return lambda dataset: _as_v1(
+        dataset, dataset.group_by_window(key_func, reduce_func, window_size, window_size_func)
+    )
 
 
 def sliding_window_batch(
     window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
 ) -> Transformation:
-    """Batches that overlap: a window of `window_size` elements moves over the data.
+    """Makes overlapping batches: a window of `window_size` elements moves over the data.
 
     Args:
-      window_size: How many elements a window has; windows that are not full are dropped.
-      stride: The first name of `window_shift`.
-      window_shift: How far the window moves, 1 by default.
-      window_stride: The distance of neighbours inside a window.
+      window_size: number of elements in a window; short windows are dropped.
+      stride: the earlier name of `window_shift`.
+      window_shift: distance between windows. Default: 1.
+      window_stride: distance between elements within a window.
     """
     if stride is not None and window_shift is not None:
         raise ValueError(f"stride={stride} and window_shift={window_shift} mean the same: give one of them")
-    given = window_shift if window_shift is not None else stride
-    shift = 1 if given is None else given
+    shift = next((value for value in (window_shift, stride) if value is not None), 1)
 
     def apply(dataset: Any) -> Any:
         import tensorflow as tf
@@ -170,13 +171,13 @@ def sliding_window_batch(
             return tf.data.Dataset.zip(batches)
 
         windows = dataset.window(window_size, shift, window_stride, drop_remainder=True)
-        return _like(dataset, windows.flat_map(batched))
+        return _as_v1(dataset, windows.flat_map(batched))
 
     return apply
 
 
-def _like(dataset: Any, result: Any) -> Any:
-    """The result with the methods of a v1 dataset (`make_one_shot_iterator`), if `dataset` has them."""
+def _as_v1(dataset: Any, result: Any) -> Any:
+    """Returns the result with the methods of a v1 dataset (`make_one_shot_iterator`), if `dataset` has them."""
     from tensorflow.python.data.ops import dataset_ops
 
     if isinstance(dataset, dataset_ops.DatasetV1) and not isinstance(result, dataset_ops.DatasetV1):

@@ -16,13 +16,13 @@ __all__ = [
 
 
 def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None) -> Any:
-    """Turns images about their centre, counter-clockwise; what comes from outside is 0.
+    """Rotates images about their center, counter-clockwise. Pixels from outside the image are 0.
 
     Args:
       images: [batch, height, width, channels], [height, width, channels] or [height, width].
-      angles: Radians: a number for all images, or one per image.
+      angles: in radians, one for all images or one per image.
       interpolation: `NEAREST` or `BILINEAR`.
-      name: Of the operation.
+      name: of the operation.
     """
     import tensorflow as tf
 
@@ -33,7 +33,7 @@ def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str |
 
 
 def translate(images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None) -> Any:
-    """Moves images by (dx, dy) pixels, one pair for all or one per image; what comes from outside is 0."""
+    """Moves images by (dx, dy) pixels, one pair for all images or one per image. Pixels from outside are 0."""
     import tensorflow as tf
 
     with tf.name_scope(name or "translate"):
@@ -47,7 +47,7 @@ def transform(images: Any, transforms: Any, interpolation: str = "NEAREST", name
       images: [batch, height, width, channels], [height, width, channels] or [height, width].
       transforms: (a0, a1, a2, b0, b1, b2, c0, c1) with k = c0 x + c1 y + 1; one for all images or one per image.
       interpolation: `NEAREST` or `BILINEAR`.
-      name: Of the operation.
+      name: of the operation.
     """
     import tensorflow as tf
 
@@ -69,12 +69,12 @@ def transform(images: Any, transforms: Any, interpolation: str = "NEAREST", name
 
 
 def angles_to_projective_transforms(angles: Any, image_height: Any, image_width: Any, name: str | None = None) -> Any:
-    """The transforms of `rotate`: [number of angles, 8]."""
+    """Returns the transforms of `rotate`: [number of angles, 8]."""
     import tensorflow as tf
 
     with tf.name_scope(name or "angles_to_projective_transforms"):
         angles = tf.reshape(tf.convert_to_tensor(angles, tf.float32), [-1])
-        # The centre between the first and the last pixel stays where it is.
+        # The center of rotation is between the first and the last pixel.
         x, y = (tf.cast(image_width, tf.float32) - 1) / 2, (tf.cast(image_height, tf.float32) - 1) / 2
         cos, sin = tf.cos(angles), tf.sin(angles)
         zero = tf.zeros_like(angles)
@@ -82,7 +82,7 @@ def angles_to_projective_transforms(angles: Any, image_height: Any, image_width:
 
 
 def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Any:
-    """The transforms of `translate`: [number of translations, 8]."""
+    """Returns the transforms of `translate`: [number of translations, 8]."""
     import tensorflow as tf
 
     with tf.name_scope(name or "translations_to_projective_transforms"):
@@ -99,7 +99,7 @@ def _as_batch(images: Any) -> Any:
         return images[None]
     if rank == 2:
         return images[None, :, :, None]
-    raise ValueError(f"images must have 2, 3 or 4 dimensions, got the shape {images.shape}")
+    raise ValueError(f"images must have 2, 3 or 4 dimensions, got shape {images.shape}")
 
 
 def __getattr__(name: str) -> Any:

@@ -46,18 +46,18 @@ def embed_sequence(
     scope: Any = None,
     reuse: bool | None = None,
 ) -> Any:
-    """Looks up a vector for every id of a batch of sequences.
+    """Looks up an embedding for every id in a batch of sequences.
 
     Args:
       ids: int32 or int64 of shape [batch, length].
-      vocab_size: How many ids there are; only with `reuse` may it be left out.
-      embed_dim: Length of a vector.
-      unique: Looks each different id up once. The result is the same; TensorFlow merges repeated rows by itself.
-      initializer: Of the variable `embeddings`.
-      regularizer: Of the variable `embeddings`.
-      trainable: Whether `embeddings` is trained.
-      scope: Name of the variable scope, `EmbedSequence` by default.
-      reuse: Takes the `embeddings` that the scope has.
+      vocab_size: number of ids; may be None with `reuse`.
+      embed_dim: size of an embedding; may be None with `reuse`.
+      unique: ignored; the result is the same, and TensorFlow merges repeated rows itself.
+      initializer: initializer of the variable `embeddings`.
+      regularizer: regularizer of the variable `embeddings`.
+      trainable: whether to train `embeddings`.
+      scope: name of the variable scope. Default: `EmbedSequence`.
+      reuse: whether to use the existing `embeddings` of the scope.
 
     Returns:
       float32 of shape [batch, length, embed_dim].
@@ -67,7 +67,7 @@ def embed_sequence(
     from moxing.tf1.contrib import _slim_repairs
 
     if not (reuse or (vocab_size and embed_dim)):
-        raise ValueError(f"vocab_size and embed_dim are needed without reuse, got {vocab_size} and {embed_dim}")
+        raise ValueError(f"vocab_size and embed_dim are required without reuse, got {vocab_size} and {embed_dim}")
     del unique
     v1 = tf.compat.v1
     with v1.variable_scope(scope, "EmbedSequence", [ids], reuse=reuse):

@@ -33,28 +33,28 @@ def stack_bidirectional_dynamic_rnn(
     time_major: bool = False,
     scope: Any = None,
 ) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """Bidirectional layers on top of each other: each reads both outputs of the one below, side by side.
+    """Stacks bidirectional layers: each layer reads the concatenated outputs of the layer below.
 
     Args:
-      cells_fw: The forward cell of each layer, the lowest first.
-      cells_bw: The backward cell of each layer; as many.
-      inputs: [batch, time, ...], or [time, batch, ...] if `time_major`.
-      initial_states_fw: One per layer; zeros of type `dtype` by default.
-      initial_states_bw: One per layer; zeros of type `dtype` by default.
-      dtype: Of the zero states.
-      sequence_length: int32 [batch], for sequences shorter than the batch.
-      parallel_iterations: How many time steps may run at once.
-      time_major: The order of the first two dimensions.
-      scope: Name of the variable scope.
+      cells_fw: the forward cell of each layer, the lowest layer first.
+      cells_bw: the backward cell of each layer.
+      inputs: [batch, time, ...], or [time, batch, ...] with `time_major`.
+      initial_states_fw: one state per layer. Default: zeros of type `dtype`.
+      initial_states_bw: one state per layer. Default: zeros of type `dtype`.
+      dtype: type of the zero states.
+      sequence_length: int32 [batch], the length of each sequence.
+      parallel_iterations: number of time steps that may run in parallel.
+      time_major: whether time is the first dimension.
+      scope: name of the variable scope.
 
     Returns:
-      (outputs of the highest layer, forward states, backward states), the states one per layer.
+      The outputs of the highest layer, the forward states and the backward states (one per layer).
     """
     import tensorflow as tf
 
     if not cells_fw or len(cells_fw) != len(cells_bw):
         raise ValueError(
-            f"cells_fw and cells_bw must be as many, at least one: got {len(cells_fw)} and {len(cells_bw)}"
+            f"cells_fw and cells_bw must have the same length, at least 1: got {len(cells_fw)} and {len(cells_bw)}"
         )
     v1 = tf.compat.v1
     states_fw, states_bw = [], []

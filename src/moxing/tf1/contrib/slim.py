@@ -1,4 +1,4 @@
-"""`tf.contrib.slim`: tf-slim, loaded when the first of its names is used."""
+"""`tf.contrib.slim`: tf-slim, imported on first use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from moxing.tf1.contrib import _advice
 
-# Formally a package: `tensorflow.contrib.slim.nets` and its kin are found by the finder of this package.
+# Makes it a package: `_finder` finds `tensorflow.contrib.slim.nets` and other modules below it.
 __path__: list[str] = []
 
 

@@ -113,8 +113,8 @@ def test_what_cannot_be_read(monkeypatch, text, message):
         ({"worker": WORKERS}, "ps", 0, "TF_CONFIG task.type='ps': cluster has worker."),
         ({"ps": PS}, "ps", 0, "neither chief nor worker"),
         ({"worker": ["a:1", "b"]}, "worker", 0, "TF_CONFIG cluster.worker=a:1,b: 'b' has no port"),
-        ({"worker": ["a:1", "a:1"]}, "worker", 0, "TF_CONFIG cluster.worker: a:1 stands there twice"),
-        ({"chief": ["a:1"], "worker": ["a:1"]}, "worker", 0, "a:1 stands in TF_CONFIG cluster.chief too"),
+        ({"worker": ["a:1", "a:1"]}, "worker", 0, "TF_CONFIG cluster.worker: a:1 is listed twice"),
+        ({"chief": ["a:1"], "worker": ["a:1"]}, "worker", 0, "a:1 is in TF_CONFIG cluster.chief too"),
     ],
 )
 def test_what_cannot_be_meant(role_of, cluster, job, index, message):

@@ -44,7 +44,7 @@ def test_names_people_and_systems_make(tmp_path):
     put(tmp_path, *(f"{class_name}/{name}" for name in names))
     found = list_image_folder(tmp_path)
     assert found.classes == {class_name: sorted(names)}
-    assert not found.left_out
+    assert not found.ignored
     for name in found.classes[class_name]:
         path = os.fsencode(os.path.join(found.base_dir, class_name, name))
         with open(path, "rb") as stream:
@@ -59,15 +59,15 @@ def test_hidden_and_known_names_are_passed_over(tmp_path):
     found = list_image_folder(tmp_path)
     assert found.classes == {"a": ["1.jpg"]}
     assert found.top_files == []
-    assert not found.left_out
+    assert not found.ignored
 
 
-def test_other_files_are_left_out_and_counted(tmp_path):
+def test_other_files_are_ignored_and_counted(tmp_path):
     kinds = ["txt", "md", "json", "csv", "xml", "html", "py", "zip", "tar", "gz", "pdf", "docx"]
     put(tmp_path, "a/1.jpg", "a/NOTES.TXT", "b/sub/x.tar.gz", *(f"a/f.{kind}" for kind in kinds))
     found = list_image_folder(tmp_path)
     assert found.classes == {"a": ["1.jpg"], "b": []}
-    assert found.left_out == Counter({f".{kind}": 1 for kind in kinds}) + Counter([".txt", ".gz"])
+    assert found.ignored == Counter({f".{kind}": 1 for kind in kinds}) + Counter([".txt", ".gz"])
 
 
 def test_files_beside_the_class_folders(tmp_path):
@@ -100,9 +100,9 @@ def test_link_loops_and_broken_links_end(tmp_path):
     assert found.classes["a"] == ["1.jpg", "deep/2.jpg", "to_b/3.jpg"]
     assert found.classes["b"] == ["3.jpg", "to_a/1.jpg", "to_a/deep/2.jpg"]
     assert list(found.classes) == ["a", "b"]
-    assert found.left_out["broken link"] == 4
-    assert found.left_out["special file"] == 2
-    assert found.left_out["link to a folder above it"] > 2
+    assert found.ignored["broken link"] == 4
+    assert found.ignored["special file"] == 2
+    assert found.ignored["link to a folder above it"] > 2
 
 
 def test_a_tree_deeper_than_recursion(tmp_path):

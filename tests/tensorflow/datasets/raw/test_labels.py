@@ -55,9 +55,9 @@ def test_what_is_read(tmp_path, content, names):
         ("0: a\nb\n", r"line 2: 'b' has no index"),
         ("0: a\n\n-1: b\n", r"line 3: '-1: b' has no index"),
         ("0: a\n1:\n", r"line 2: '1:' has no name"),
-        ("0: a\n1: b\n\n0: c", r"line 4: the index 0 stands in line 1 already"),
-        ("0: a\n1: b\n2: a", r"line 3: the name 'a' stands in line 1 already"),
-        ("a\nb\na", r"line 3: the name 'a' stands in line 1 already"),
+        ("0: a\n1: b\n\n0: c", r"line 4: the index 0 is in line 1 already"),
+        ("0: a\n1: b\n2: a", r"line 3: the name 'a' is in line 1 already"),
+        ("a\nb\na", r"line 3: the name 'a' is in line 1 already"),
         ("0: a\n3: b\n4: c", r"line 2: index 3, but 3 labels have the indices 0 to 2; missing: 1, 2\."),
         ("1: a\n2: b", r"line 2: index 2, but 2 labels have the indices 0 to 1; missing: 0\."),
         ("\n".join(f"{i}: {i}" for i in range(100, 120)), r"missing: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, \.\.\.\."),
@@ -96,7 +96,7 @@ def test_written_in_the_form_of_the_manual_and_of_slim(tmp_path):
 @pytest.mark.parametrize("name", ["", " a", "a ", "a\nb", "a\rb", "\u3000a"])
 def test_names_that_could_not_be_read_back(tmp_path, name):
     (tmp_path / "labels.txt").write_text("0: old\n")
-    with pytest.raises(ValueError, match=r"names\[1\]=.* cannot stand in a labels file"):
+    with pytest.raises(ValueError, match=r"names\[1\]=.* does not fit into a labels file"):
         write_labels(tmp_path / "labels.txt", ["ok", name])
     assert (tmp_path / "labels.txt").read_text() == "0: old\n"
 

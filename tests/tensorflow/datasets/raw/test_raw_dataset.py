@@ -9,63 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
-from image_folders import JUNK, elements, session, texts, write_folder, write_image
+from image_folders import JUNK, session, texts, write_folder, write_image
 from PIL import Image
+from raw_running import ALL, assert_equal_to_pillow, names_of, nearest, run
 from tensorflow.core.framework import dataset_options_pb2
 
 import moxing.tensorflow as mox
 from moxing.framework.flags import FLAGS
-from moxing.tensorflow.datasets.journal import FILE_NAME, open_journal
+from moxing.tensorflow.datasets.bad_samples import FILE_NAME, open_bad_sample_log
+from moxing.tensorflow.datasets.class_names import open_class_names
 from moxing.tensorflow.datasets.reader.readers import ParallelReader
-
-COUNTS = {"cat": 5, "dog": 4, "elk": 2}
-ALL = [f"{number:03d}.png" for number in range(11)]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    root = tmp_path_factory.mktemp("images")
-    write_folder(root, COUNTS)
-    return root
-
-
-@pytest.fixture(scope="module")
-def images() -> dict[str, np.ndarray]:
-    return {
-        f"{number:03d}.png": np.random.default_rng(number).integers(
-            0, 256, (5 + number % 4, 6 + number % 3, 3), np.uint8
-        )
-        for number in range(11)
-    }
-
-
-@pytest.fixture(scope="module")
-def metadata(folder):
-    return mox.ImageClassificationRawMetadata(str(folder))
-
-
-def run(metadata, *names, most=10**6, seed=None, data_class=mox.ImageClassificationRawDataset, **options):
-    """Features of all elements; one epoch in the order of the files, unless `options` say otherwise."""
-    options = {"shuffle": False, "num_epochs": 1, **options}
-    with session() as opened:
-        if seed is not None:
-            tf.set_random_seed(seed)
-        return elements(opened, data_class(metadata, **options).get(names), most)
-
-
-def names_of(metadata, **options) -> list[str]:
-    return texts(name for (name,) in run(metadata, "image_name", **options))
-
-
-def nearest(image: np.ndarray, height: int, width: int) -> np.ndarray:
-    return image[np.arange(height) * image.shape[0] // height][:, np.arange(width) * image.shape[1] // width]
-
-
-def assert_equal_to_pillow(image: np.ndarray, path: Path) -> None:
-    """JPEGs too: the decoder and its transform are the same."""
-    difference = np.abs(image - np.asarray(Image.open(path).convert("RGB"), np.int64))
-    assert difference.max() == 0
-
 
 # --- features ---------------------------------------------------------------------------------------------------------
 
@@ -143,91 +96,6 @@ def test_drop_remainder(metadata):
 
 
 # --- images -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("image_size", [4, (9, 3)])
-def test_image_size(metadata, images, image_size):
-    height, width = (4, 4) if image_size == 4 else image_size
-    for image, name in run(metadata, "image", "image_name", image_size=image_size):
-        np.testing.assert_array_equal(image, nearest(images[name.decode()], height, width))
-
-
-def decode(image_name, image_buf, label, label_desc):
-    return image_name + "!", tf.io.decode_png(image_buf, channels=3), label + 100, "a " + label_desc
-
-
-@pytest.mark.parametrize("cached", [False, True])
-def test_preprocess_fn(metadata, images, tmp_path, cached):
-    options = {"cache_dir": str(tmp_path)} if cached else {}
-    samples = run(metadata, "image_name", "image", "label", "label_desc", preprocess_fn=decode, num_epochs=2, **options)
-    assert len(samples) == 22
-    for name, image, label, text in samples:
-        np.testing.assert_array_equal(image, images[name.decode().rstrip("!")])
-        assert label >= 100 and text.startswith(b"a ")
-
-
-def test_preprocess_fn_of_batches(metadata, images):
-    def decode_batch(image_name, image_buf, label, label_desc):
-        assert image_buf.shape.as_list() == image_name.shape.as_list() == [None]
-        image = tf.map_fn(lambda one: tf.io.decode_png(one, 3)[:5, :6], image_buf, tf.uint8)
-        return image_name, tf.ensure_shape(image, [None, 5, 6, 3]), label, label_desc
-
-    batches = run(metadata, "image_name", "image", batch_size=4, preprocess_fn=decode_batch)
-    assert [len(names) for names, _ in batches] == [4, 4, 3]
-    for names, batch in batches:
-        for name, image in zip(texts(names), batch, strict=True):
-            np.testing.assert_array_equal(image, images[name][:5, :6])
-
-
-def test_an_augmentation_of_the_users_own(metadata, images):
-    def augment(image):
-        return tf.cast(image[:5, :6], tf.float32) / 2
-
-    for batch, names in run(metadata, "image", "image_name", batch_size=5, augmentation_fn=augment):
-        for image, name in zip(batch, texts(names), strict=True):
-            np.testing.assert_array_equal(image, images[name][:5, :6] / np.float32(2))
-
-
-def test_our_augmentation_is_repeated_exactly_under_a_seed(metadata, tmp_path):
-    augment = mox.get_data_augmentation_fn("cifarnet", mox.ModeKeys.TRAIN, 8, 8)
-    ways = [
-        {},
-        {"preprocess_threads": 1, "num_readers": 1, "private_num_threads": 2},
-        {"batch_size": 4},
-        {"cache_dir": str(tmp_path)},
-        {"reader_class": mox.AsyncRawGenerator, "reader_kwargs": {"num_processes": 2}},
-    ]
-    results = []
-    for way in ways:
-        given = run(metadata, "image", "image_name", augmentation_fn=augment, shuffle=True, num_epochs=2, seed=3, **way)
-        pick = np.concatenate if "batch_size" in way else np.stack
-        results.append([pick([element[place] for element in given]) for place in (0, 1)])
-    for pixels, names in results[1:]:
-        assert names.tolist() == results[0][1].tolist()
-        np.testing.assert_array_equal(pixels, results[0][0])
-    # The second epoch is augmented in another way.
-    first, second = (dict(zip(results[0][1][part].tolist(), results[0][0][part], strict=True)) for part in HALVES)
-    assert any(not np.array_equal(first[name], second[name]) for name in first)
-
-
-@pytest.mark.filterwarnings("ignore:Seed 3 from outer graph")
-@pytest.mark.parametrize("nested", [False, True])
-def test_random_numbers_of_the_users_own_are_repeated_exactly_under_a_seed(metadata, nested):
-    def augment(image):
-        if not nested:
-            return tf.random_uniform([])
-        return tf.cond(tf.shape(image)[0] > 0, lambda: tf.random_uniform([]), lambda: 0.0)
-
-    one, other = (
-        run(metadata, "image", "image_name", augmentation_fn=augment, shuffle=True, num_epochs=15, seed=3)
-        for _ in range(2)
-    )
-    assert one == other
-    assert len({float(image) for image, _ in one}) > 150
-    assert one != run(metadata, "image", "image_name", augmentation_fn=augment, shuffle=True, num_epochs=15)
-
-
-HALVES = (slice(0, 11), slice(11, 22))
 
 
 def test_label_one_hot(metadata):
@@ -382,11 +250,11 @@ def test_bad_files_are_left_out_and_listed(tmp_path, way):
         "batches": {"batch_size": 1, "image_size": 3},
         "preprocess_fn": {"preprocess_fn": lambda name, image, *rest: (name, tf.io.decode_png(image), *rest)},
     }[way]
-    with open_journal(str(tmp_path / "log")) as journal:
+    with open_bad_sample_log(str(tmp_path / "log")) as bad_samples:
         samples = run(metadata, "image_name", num_epochs=2, **options)
     names = [np.ravel(name)[0].decode() for (name,) in samples]
     assert names == [f"{number:03d}.png" for number in (1, 2, 3, 5, 6)] * 2
-    reasons = {os.path.basename(sample.file): sample.reason for sample in journal.bad}
+    reasons = {os.path.basename(sample.file): sample.reason for sample in bad_samples.samples}
     assert sorted(reasons) == ["000.png", "004.png", "007.png"]
     assert "not an image" in reasons["000.png"]
     assert "No such file" in reasons["004.png"]
@@ -431,70 +299,13 @@ def test_a_preprocess_fn_that_always_fails_is_an_error(metadata):
         run(metadata, "image", num_epochs=None, preprocess_fn=fails)
 
 
-def test_class_names_reach_the_journal(metadata):
-    with open_journal(None) as journal, tf.Graph().as_default():
+def test_class_names_reach_the_run(metadata):
+    with open_class_names() as classes, tf.Graph().as_default():
         mox.ImageClassificationRawDataset(metadata)
-    assert journal.labels == {0: "cat", 1: "dog", 2: "elk"}
+    assert classes.names == {0: "cat", 1: "dog", 2: "elk"}
 
 
 # --- several labels ---------------------------------------------------------------------------------------------------
-
-
-def write_multilabel(root: Path, labels: dict[str, str | None], listed: str | None = None) -> Path:
-    (root / "labels").mkdir(parents=True)
-    for number, (name, text) in enumerate(labels.items()):
-        write_image(root / "images" / name, number)
-        if text is not None:
-            (root / "labels" / f"{name}.txt").write_text(text)
-    if listed is not None:
-        (root / "labels.txt").write_text(listed)
-    return root
-
-
-def run_multilabel(root: Path, *names, **options):
-    metadata = mox.MultilabelClassificationRawMetadata(str(root))
-    return run(metadata, *names, data_class=mox.MultilabelClassificationRawDataset, **options)
-
-
-@pytest.mark.parametrize("label_sep", ["\n", " ", ", ", "|"])
-def test_label_vectors(tmp_path, label_sep):
-    sets = {"0.png": ["cat", "elk"], "1.png": ["dog"], "2.png": [], "3.png": ["elk", "dog", "cat"]}
-    texts_of = {name: label_sep.join(labels) for name, labels in sets.items()}
-    root = write_multilabel(tmp_path / "data", texts_of, "0: cat\n1: dog\n2: elk\n")
-    samples = run_multilabel(root, "image_name", "label", "label_desc", "image", label_sep=label_sep)
-    assert len(samples) == 4
-    for name, label, text, image in samples:
-        wanted = sets[name.decode()]
-        assert label.dtype == np.float32
-        assert label.tolist() == [float(one in wanted) for one in ("cat", "dog", "elk")]
-        assert text.decode() == label_sep.join(wanted)
-        assert image.shape == (6, 8, 3)
-
-
-def test_images_without_a_label_file(tmp_path):
-    root = write_multilabel(tmp_path / "data", {"0.png": "cat", "1.png": None, "2.png": "dog", "3.png": None})
-    with pytest.raises(ValueError, match="(?s)2 images have no label file.*1.png.*skip_label_not_found=True"):
-        run_multilabel(root, "image")
-    samples = run_multilabel(root, "image_name", "label", skip_label_not_found=True, num_epochs=2)
-    assert texts(name for name, _ in samples) == ["0.png", "2.png"] * 2
-    assert [label.tolist() for _, label in samples] == [[1, 0], [0, 1]] * 2
-
-
-def test_unknown_label_names_and_separators(tmp_path):
-    root = write_multilabel(tmp_path / "data", {"0.png": "cat dog", "1.png": "cat"}, "0: cat\n1: dog\n")
-    with pytest.raises(ValueError, match=r"(?s)0.png.txt.*'cat dog' is not one of the 2 classes.*label_sep='\\n'.*' '"):
-        run_multilabel(root, "label")
-    for wrong in ("", None):
-        with pytest.raises(ValueError, match=f"label_sep={wrong!r}"):
-            run_multilabel(root, "label", label_sep=wrong)
-
-
-def test_batches_of_several_labels(tmp_path):
-    root = write_multilabel(tmp_path / "data", {f"{number}.png": "a\nb" for number in range(5)})
-    batches = run_multilabel(root, "label", "image", batch_size=2, image_size=4)
-    assert [(label.shape, image.shape) for label, image in batches] == [
-        ((2, 2), (2, 4, 4, 3)), ((2, 2), (2, 4, 4, 3)), ((1, 2), (1, 4, 4, 3)),
-    ]  # fmt: skip
 
 
 # --- real data and long runs ------------------------------------------------------------------------------------------

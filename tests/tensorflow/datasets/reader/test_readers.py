@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
+from helpers.warm import HERE, PIPE, Program, WarmProcess
 from moxing.tensorflow.datasets.reader.readers import AsyncRawGenerator, ParallelReader, Reader, make_reader
 
 CONTENTS = {
@@ -190,25 +191,20 @@ sys.stdin.read()
 
 
 def test_the_processes_end_with_their_parent_however_it_ends(paths):
+    words = [os.fsdecode(path) for path in paths[:2]]
     parents = [
-        subprocess.Popen(
-            [sys.executable, "-c", PARENT, how, os.fsdecode(paths[0]), os.fsdecode(paths[1])],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        for how in ("ends", "is killed")
+        WarmProcess(Program("code", PARENT, (how, *words)), HERE, PIPE, PIPE, PIPE) for how in ("ends", "is killed")
     ]
     readers = []
     for parent in parents:
-        assert parent.stdout.readline() == b"ready\n"
+        assert parent.stdout.readline() == "ready\n"
         readers.append(child_processes(parent.pid))
         assert len(readers[-1]) == 2
     parents[1].kill()
     for parent, children in zip(parents, readers, strict=True):
         _, complaints = parent.communicate(timeout=60)
         assert wait_until(lambda children=children: not any(map(running, children)))
-        assert b"Traceback" not in complaints, complaints.decode()
+        assert "Traceback" not in complaints, complaints
     assert parents[0].returncode == 0
 
 

@@ -21,6 +21,7 @@ import pytest
 from record_writing import warnings_logged
 
 import moxing as mox
+from helpers.warm import PIPE, Program, WarmProcess
 from moxing.framework.flags import FLAGS, FlagError
 from moxing.tensorflow.datasets.stored import data_cache
 from moxing.tensorflow.datasets.stored.data_cache import DataCache
@@ -62,7 +63,7 @@ def test_damage_is_noticed(tmp_path):
         path.write_bytes(damage(path.read_bytes()))
         with warnings_logged() as lines:
             assert cache.read(item("a", content)) is None
-        assert "is damaged and is fetched again" in lines[0] and not path.exists()
+        assert "is damaged; fetching it again" in lines[0] and not path.exists()
 
 
 def test_it_stays_below_its_limit(tmp_path):
@@ -139,7 +140,7 @@ def test_a_disk_that_is_full_ends_the_caching_only(tmp_path, monkeypatch):
     with warnings_logged() as lines:
         cache.write(item("a"), b"x" * 100)
         cache.write(item("b"), b"x" * 100)
-    assert len(lines) == 1 and "takes no more (No space left on device)" in lines[0]
+    assert len(lines) == 1 and "(No space left on device); continuing without it" in lines[0]
     assert size(tmp_path) == 0
 
 
@@ -160,7 +161,7 @@ for number in range(400):
     elif found != content:
         raise SystemExit("wrong content")
 """
-    running = [subprocess.Popen([sys.executable, "-c", code, str(step)]) for step in (1, 7, 13)]
+    running = [WarmProcess(Program("code", code, (str(step),))) for step in (1, 7, 13)]
     assert [process.wait(240) for process in running] == [0, 0, 0]
     assert 50_000 < size(tmp_path) <= 60_000
     assert not list(tmp_path.glob("??/*.tmp"))
@@ -220,7 +221,7 @@ def test_the_flags(tmp_path, monkeypatch):
     assert data_cache.data_cache().directory == str(tmp_path / "platform")
     for value in (0.0, math.inf, math.nan):
         FLAGS.set("data_cache_gb", value)
-        with pytest.raises(FlagError, match=f"--data_cache_gb={value}: expected a number above 0"):
+        with pytest.raises(FlagError, match=f"--data_cache_gb={value}: expected a positive number"):
             data_cache.data_cache()
 
 
@@ -245,8 +246,7 @@ def test_the_directory_of_a_killed_process_is_removed(tmp_path, monkeypatch):
         "import os, sys; from moxing.tensorflow.datasets.stored.data_cache import file_cache\n"
         "print(file_cache().directory, flush=True); sys.stdin.read(); os._exit(0)"
     )
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", code], **pipes) as other:
+    with WarmProcess(Program("code", code), stdin=PIPE, stdout=PIPE) as other:
         theirs = Path(other.stdout.readline().strip())
         data_cache._temporary_cache.cache_clear()
         own = Path(data_cache.file_cache().directory)
@@ -306,11 +306,12 @@ def test_a_fetch_in_the_background_does_not_keep_the_process(tmp_path, s3_folder
     mox.file.write(s3_folder + "/a", bytes(64 << 16), binary=True)
     code = """
 import sys, threading
-from moxing.framework.file import backends, downloads
-downloads.PART_SIZE = 1 << 16
-place, began = backends.find_place(sys.argv[1], "url"), threading.Event()
-mark = downloads._PartFile.mark
-downloads._PartFile.mark = lambda self, number: (mark(self, number), number and began.set())
+from moxing.framework.file import urls
+from moxing.framework.file.s3 import part_file
+part_file.PART_SIZE = 1 << 16
+place, began = urls.find_remote(sys.argv[1], "url"), threading.Event()
+mark = part_file.PartFile.mark_complete
+part_file.PartFile.mark_complete = lambda self, number: (mark(self, number), number and began.set())
 threading.Thread(target=place.backend.download, args=(place.path, sys.argv[2], None, 4), daemon=True).start()
 began.wait()
 """

@@ -68,7 +68,7 @@ def test_a_picture_of_stored_images(both, tmp_path, capsys):
 def test_a_store_is_no_target(both, s3_folder, capsys, command):
     assert main(["data", command, both[0], s3_folder + "/target"]) == 2
     error = capsys.readouterr().err
-    assert "expected a local directory; moxing file cp -r copies it to a store" in error
+    assert "expected a local directory; moxing file cp -r copies it to an object store" in error
 
 
 def test_a_store_that_is_away(both, proxy, tmp_path, capsys):

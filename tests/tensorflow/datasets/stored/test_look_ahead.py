@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
+from helpers import warm
 from moxing.framework.flags import FLAGS, FlagError
 from moxing.tensorflow.datasets.stored.look_ahead import LookAhead, RequestThreads, requests_at_once
 
@@ -54,7 +53,7 @@ def test_a_request_that_hangs_does_not_keep_the_process():
         "import time; from moxing.tensorflow.datasets.stored.look_ahead import RequestThreads\n"
         "threads = RequestThreads(2); threads.submit(time.sleep, 600); print('done', flush=True)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = warm.run(warm.Program("code", code))
     assert done.stdout.endswith("done\n") and done.returncode == 0
 
 
@@ -80,7 +79,7 @@ def test_what_nobody_takes_is_forgotten():
     ahead = LookAhead(lambda numbers: {number: threads.submit(abs, number) for number in numbers}, 10)
     for number in range(1000):
         ahead.expect([number])
-    assert len(ahead._begun) == 10
+    assert len(ahead._started) == 10
     assert ahead.take([0, 999]) == [0, 999]
 
 

@@ -77,7 +77,7 @@ def test_resume_inside_and_across_stages(files):
 
 @pytest.mark.parametrize("steps", [[], [3, 4], [0]])
 def test_switch_steps_that_do_not_fit(files, steps):
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"ds_switch_steps=.*expected 1 rising steps"):
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"ds_switch_steps=.*expected 1 increasing steps"):
         ProgressiveImagenetDataset(10, stages(files), steps)
 
 

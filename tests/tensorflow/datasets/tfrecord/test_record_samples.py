@@ -1,4 +1,4 @@
-"""Records by number: what a data set is given, in which order, and why a record is left out."""
+"""Records by number: what a dataset is given, in which order, and why a record is left out."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import pytest
 import tensorflow.compat.v1 as tf
 from record_writing import encode, example, flip_byte, noise, write
 
-from moxing.tensorflow.datasets.journal import Journal, TooManyBadSamplesError
+from moxing.tensorflow.datasets.bad_samples import BadSampleLog, TooManyBadSamplesError
 from moxing.tensorflow.datasets.tfrecord.record_index import RecordIndex
 from moxing.tensorflow.datasets.tfrecord.record_samples import (
     RecordSamples,
     explain_example,
     explain_image,
-    note_damages,
+    log_damaged_parts,
     readable_record,
     record_order,
 )
@@ -117,12 +117,12 @@ class TestExamples:
     @pytest.mark.parametrize("wanted", [NUMBER, tf.VarLenFeature(tf.int64)])
     def test_another_type(self, wanted):
         reason = explain_example(example({"label": b"7"}), {"label": wanted})
-        assert reason == "'label' is a bytes_list, and a feature of int64 wants int64_list"
+        assert reason == "'label' is a bytes_list, but a feature of int64 needs int64_list"
 
     @pytest.mark.parametrize(("shape", "count"), [([], 1), ([4], 4), ((2, 3), 6)])
     def test_another_number_of_values(self, shape, count):
         reason = explain_example(example({"x": [1.0, 2.0, 3.0]}), {"x": tf.FixedLenFeature(shape, tf.float32)})
-        assert reason is not None and "'x' has 3 values" in reason and reason.endswith(f"wants {count}")
+        assert reason is not None and "'x' has 3 values" in reason and reason.endswith(f"needs {count}")
 
     def test_something_else(self):
         assert explain_example(b"<html>not found</html>", {"label": NUMBER}) == "not a tf.train.Example"
@@ -206,9 +206,9 @@ class TestDamages:
     def test_each_is_told_with_its_place_and_size(self, tmp_path):
         offsets = write(tmp_path / "a", [b"x" * 100] * 5)
         flip_byte(tmp_path / "a", offsets[3] + 9)
-        index, journal = index_of(tmp_path / "a"), Journal(None)
-        note_damages(index, journal)
-        (bad,) = journal.bad
+        index, bad_samples = index_of(tmp_path / "a"), BadSampleLog(None)
+        log_damaged_parts(index, bad_samples)
+        (bad,) = bad_samples.samples
         assert (bad.file, bad.offset) == (str(tmp_path / "a"), offsets[3])
         assert "length" in bad.reason and "116 bytes" in bad.reason
 
@@ -217,4 +217,4 @@ class TestDamages:
         for place in (1, 3):
             flip_byte(tmp_path / "a", offsets[place] + 9)
         with pytest.raises(TooManyBadSamplesError, match=f"at byte {offsets[3]}"):
-            note_damages(index_of(tmp_path / "a"), Journal(None))
+            log_damaged_parts(index_of(tmp_path / "a"), BadSampleLog(None))

@@ -8,35 +8,12 @@ import os
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
+from image_record_datasets import IMAGES, images, write_images
 from record_writing import column, encode, example, flip_byte, noise, rows, run_seeing, slim_example, write
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.datasets.journal import TooManyBadSamplesError
+from moxing.tensorflow.datasets.bad_samples import TooManyBadSamplesError
 from moxing.tensorflow.datasets.tfrecord import tfrecord_image
-from moxing.tf1.contrib import slim
-
-IMAGES = [noise(20 + seed, 30, seed=seed) for seed in range(6)]
-
-
-def write_images(directory, **more):
-    """Six images of different height with the labels 0, 1, 2, 0, 1, 2."""
-    write(
-        directory / "a.tfrecord",
-        [
-            slim_example(image, i % 3, image_filename=b"%d.png" % i, image_class_text=b"text %d" % (i % 3), **more)
-            for i, image in enumerate(IMAGES)
-        ],
-    )
-    return directory
-
-
-def metadata_of(directory, **arguments):
-    return mox.ImageClassificationTFRecordMetadata(str(directory), "*.tfrecord", **arguments)
-
-
-def images(directory, num_classes=0, **arguments):
-    settings = {"shuffle": False, "num_epochs": 1, **arguments}
-    return mox.ImageClassificationTFRecordDataset(metadata_of(directory, num_classes=num_classes), **settings)
 
 
 class TestFeatures:
@@ -103,7 +80,7 @@ class TestFeatures:
             ((heights, words),) = rows(dataset, ["image/height", "image/words"])
         assert heights.tolist() == list(range(20, 26)) and words.dense_shape.tolist() == [6, 2]
 
-    def test_the_journal_of_a_run_knows_the_names(self, tmp_path):
+    def test_a_run_knows_the_class_names(self, tmp_path):
         write_images(tmp_path / "data")
         (tmp_path / "data" / "labels.txt").write_text("0: daisy\n1: rose\n2: tulip\n")
 
@@ -293,75 +270,6 @@ class TestCache:
             dataset = images(tmp_path / "data", augmentation_fn=augment, **arguments)
             first, second = (image for (image,) in rows(dataset, ["image"]))
         assert first.shape == (6, 16, 16, 3) and (first != second).any()
-
-
-KEYS = {
-    "image/encoded": tf.FixedLenFeature((), tf.string, default_value=""),
-    "image/format": tf.FixedLenFeature((), tf.string, default_value="png"),
-    "image/class/label": tf.FixedLenFeature([], tf.int64, default_value=0),
-}
-
-
-def handlers():
-    return {
-        "picture": slim.tfexample_decoder.Image(),
-        "number": slim.tfexample_decoder.Tensor("image/class/label", shape=[]),
-    }
-
-
-class TestFirstForm:
-    def test_by_position(self, tmp_path):
-        write_images(tmp_path)
-        with tf.Graph().as_default():
-            dataset = mox.ImageClassificationTFRecordDataset(
-                metadata_of(tmp_path), KEYS, handlers(), shuffle=False, num_readers=2, num_epochs=2
-            )
-            got = rows(dataset, ["picture", "number"])
-        assert [int(number) for _, number in got] == [0, 1, 2] * 4
-        assert all((image == IMAGES[i % 6]).all() for i, (image, _) in enumerate(got))
-
-    def test_by_name(self, tmp_path):
-        write_images(tmp_path)
-        with tf.Graph().as_default():
-            dataset = mox.ImageClassificationTFRecordDataset(
-                metadata=metadata_of(tmp_path),
-                keys_to_features=KEYS,
-                items_to_handlers=handlers(),
-                shuffle=True,
-                num_epochs=1,
-            )
-            assert sorted(column(dataset, "number")) == [0, 0, 1, 1, 2, 2]
-
-    def test_in_a_run(self, tmp_path):
-        write_images(tmp_path)
-
-        def input_fn(mode, **kwargs):
-            dataset = mox.ImageClassificationTFRecordDataset(
-                metadata_of(tmp_path), KEYS, items_to_handlers=handlers(), shuffle=False, num_readers=1, num_epochs=1
-            )
-            image, label = dataset.get(["picture", "number"])
-            image = tf.image.resize_image_with_crop_or_pad(image, 8, 8)
-            return label, image
-
-        assert run_seeing(input_fn, batch_size=3)[1] == [[0, 1, 2]] * 2
-
-    def test_what_it_does_not_use_is_refused(self, tmp_path):
-        write_images(tmp_path)
-        metadata = metadata_of(tmp_path)
-        make = mox.ImageClassificationTFRecordDataset
-        with tf.Graph().as_default():
-            with pytest.raises(ValueError, match="batch_size, image_size: not used with keys_to_features"):
-                make(metadata, KEYS, handlers(), batch_size=4, image_size=8)
-            with pytest.raises(ValueError, match="expected both or neither"):
-                make(metadata, KEYS)
-            with pytest.raises(TypeError, match="by name, got 4 arguments by position"):
-                make(metadata, KEYS, handlers(), True)
-            with pytest.raises(TypeError, match="keys_to_features by name"):
-                make(metadata, KEYS, keys_to_features=KEYS)
-            with pytest.raises(ValueError, match="num_readers=0"):
-                make(metadata, KEYS, handlers(), num_readers=0)
-            with pytest.raises(ValueError, match="num_readers=4: it belongs to keys_to_features"):
-                make(metadata, num_readers=4)
 
 
 class TestArguments:

@@ -108,7 +108,7 @@ class TestRedirect:
     def test_a_missing_file_is_named(self, tmp_path):
         write_numbers(tmp_path / "far", [3, 2])
         write_numbers(tmp_path / "near", [3])
-        with pytest.raises(ValueError, match=r"redirect_dir=.*near/part-1\.tfrecord is missing"):
+        with pytest.raises(ValueError, match=r"redirect_dir=.*files are missing, .*near/part-1\.tfrecord"):
             BaseTFRecordMetadata(str(tmp_path / "far"), "*", redirect_dir=str(tmp_path / "near"))
 
 

@@ -1,17 +1,11 @@
-"""Where a scheduler has already said who is who: one environment a file, each with `detect()`."""
+"""Cluster environments: the flags and the schedulers that define the role of a process.
 
-from moxing.tensorflow.cluster.environments import slurm, tf_config
-from moxing.tensorflow.cluster.roles import Role
+One environment a file, each with a function `detect()` that `register_environment` registers; it returns a `Role`, or
+None outside of its environment. `current_role()` asks them in the order of their priority. Importing this package
+registers the built-in ones. How to write one: `docs/extending.md`.
+"""
 
-__all__ = ["detect", "slurm", "tf_config"]
+from moxing.tensorflow.cluster.environments import flags, slurm, tf_config
+from moxing.tensorflow.cluster.environments.registry import current_role, register_environment
 
-
-def detect() -> Role | None:
-    """The role that the first environment found gives to this process, None outside of all of them.
-
-    Example:
-      >>> detect() is None
-      True
-    """
-    # Somebody wrote TF_CONFIG for this very program, while Slurm's variables are there for any.
-    return tf_config.detect() or slurm.detect()
+__all__ = ["current_role", "flags", "register_environment", "slurm", "tf_config"]

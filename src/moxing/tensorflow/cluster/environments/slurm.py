@@ -7,23 +7,25 @@ import os
 import re
 from collections.abc import Iterator
 
+from moxing.tensorflow.cluster.environments.registry import register_environment
 from moxing.tensorflow.cluster.roles import Role, RoleError
 
-#: Steps from here on are not of srun's making: the shell of salloc, the batch script itself, and their like.
+#: Step ids from here on are not from srun: the shell of salloc, the batch script, and so on.
 _FIRST_SPECIAL_STEP = 0xFFFFFFF0
-#: Every job has a slot of ports below those that the kernel hands out (32768 and up), by its id.
+#: Every job id gets a slot of ports, below the kernel's ephemeral ports (32768 and up).
 _FIRST_PORT, _SLOTS, _PORTS_A_SLOT = 12000, 1280, 16
-#: Steps of one job that run at the same time get slots far apart from each other and from the next job's.
+#: Concurrent steps of one job get slots far apart from each other and from those of the next job.
 _SLOTS_BETWEEN_STEPS = 641
 
 
+@register_environment("slurm", priority=10, variable="SLURM_PROCID")
 def detect() -> Role | None:
-    """The role of a task of `srun`, None outside of it and where srun has one task.
+    """Returns the role of a task of `srun`, or None outside of `srun` and for a single task.
 
-    A batch script also sees SLURM_PROCID and SLURM_NTASKS, but runs once: it counts only below `srun`.
+    A batch script sees SLURM_PROCID and SLURM_NTASKS too, but runs once: only tasks of `srun` count.
 
     Raises:
-      RoleError: Where Slurm's variables do not fit together, with their names.
+      RoleError: Slurm's variables contradict each other.
 
     Example:
       >>> detect() is None
@@ -36,13 +38,13 @@ def detect() -> Role | None:
     if tasks == 1 or origin is None:
         return None
     nodes = expand_hosts(os.environ[origin], origin)
-    places = _places(nodes, tasks, origin)
+    positions = _positions(nodes, tasks, origin)
     index = _number("SLURM_PROCID") or 0
     if index >= tasks:
         raise RoleError(f"SLURM_PROCID={index} with {tasks} tasks: expected 0 to {tasks - 1}.")
-    _check_place(places[index])
+    _check_position(positions[index])
     port = _first_port()
-    workers = tuple(f"{nodes[node]}:{port + local}" for node, local in places)
+    workers = tuple(f"{nodes[node]}:{port + local}" for node, local in positions)
     return Role("worker", index, workers, origin=origin)
 
 
@@ -67,8 +69,8 @@ def _first_port() -> int:
     return _FIRST_PORT + slot % _SLOTS * _PORTS_A_SLOT
 
 
-def _places(nodes: list[str], tasks: int, origin: str) -> list[tuple[int, int]]:
-    """For every task the number of its node and its number on that node, one node filled after the other."""
+def _positions(nodes: list[str], tasks: int, origin: str) -> list[tuple[int, int]]:
+    """For every task the index of its node and its index on that node, in block distribution."""
     name = next((name for name in ("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE") if os.environ.get(name)), None)
     if name is not None:
         counts = expand_counts(os.environ[name], name)
@@ -86,19 +88,19 @@ def _places(nodes: list[str], tasks: int, origin: str) -> list[tuple[int, int]]:
     return [(node, local) for node, count in enumerate(counts) for local in range(count)]
 
 
-def _check_place(place: tuple[int, int]) -> None:
-    """Raises an error where Slurm put this task elsewhere, as `srun --distribution=cyclic` does."""
-    for name, expected in zip(("SLURM_NODEID", "SLURM_LOCALID"), place, strict=True):
+def _check_position(position: tuple[int, int]) -> None:
+    """Raises an error if Slurm put this task elsewhere, as `srun --distribution=cyclic` does."""
+    for name, expected in zip(("SLURM_NODEID", "SLURM_LOCALID"), position, strict=True):
         actual = _number(name)
         if actual is not None and actual != expected:
             raise RoleError(
-                f"{name}={actual} of task {os.environ['SLURM_PROCID']}: expected {expected}, one node filled after the "
-                "other; start the job with srun --distribution=block."
+                f"{name}={actual} of task {os.environ['SLURM_PROCID']}: expected {expected}, in block distribution; "
+                "start the job with srun --distribution=block."
             )
 
 
 def expand_counts(text: str, name: str = "SLURM_TASKS_PER_NODE") -> list[int]:
-    """The tasks on every node, from Slurm's short form.
+    """Expands Slurm's short form of the number of tasks on every node.
 
     Example:
       >>> expand_counts("2(x3),1")
@@ -114,7 +116,7 @@ def expand_counts(text: str, name: str = "SLURM_TASKS_PER_NODE") -> list[int]:
 
 
 def expand_hosts(text: str, name: str = "SLURM_JOB_NODELIST") -> list[str]:
-    """The hosts of Slurm's short form of a list, in its order.
+    """Expands Slurm's short form of a list of hosts.
 
     Example:
       >>> expand_hosts("n[01-02,07],login,gpu-[1-2]-ib[0-1]")
@@ -124,9 +126,9 @@ def expand_hosts(text: str, name: str = "SLURM_JOB_NODELIST") -> list[str]:
     for item in re.findall(r"(?:[^,\[\]]|\[[^\[\]]*\])+|[\[\]]", text):
         if item in "[]":
             raise RoleError(f"{name}={text}: the brackets do not match; expected a list such as n[01-04,07],gpu-1.")
-        # Plain text and brackets by turns, beginning and ending with plain text.
+        # Alternates plain text and the content of brackets; the first and the last part are plain text.
         parts = re.split(r"\[([^\[\]]*)\]", item.strip())
-        choices = [list(_ranges(part, name, text)) if place % 2 else [part] for place, part in enumerate(parts)]
+        choices = [list(_ranges(part, name, text)) if position % 2 else [part] for position, part in enumerate(parts)]
         hosts += ["".join(choice) for choice in itertools.product(*choices)]
     if not hosts or "" in hosts:
         raise RoleError(f"{name}={text!r}: expected a list of hosts such as n[01-04,07],gpu-1.")
@@ -137,6 +139,6 @@ def _ranges(ranges: str, name: str, text: str) -> Iterator[str]:
     for part in ranges.split(","):
         match = re.fullmatch(r"\s*([0-9]+)(?:-([0-9]+))?\s*", part)
         if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise RoleError(f"{name}={text}: [{ranges}] is no list of ranges; expected one such as [01-04,07].")
+            raise RoleError(f"{name}={text}: [{ranges}] is not a list of ranges; expected one such as [01-04,07].")
         width = len(match[1])
         yield from (f"{number:0{width}d}" for number in range(int(match[1]), int(match[2] or match[1]) + 1))

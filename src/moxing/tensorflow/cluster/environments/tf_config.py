@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+from moxing.tensorflow.cluster.environments.registry import register_environment
 from moxing.tensorflow.cluster.roles import Role, RoleError, check_addresses, check_index
 
 _EXAMPLE = '{"cluster": {"chief": ["a:2222"], "worker": ["b:2222"]}, "task": {"type": "worker", "index": 0}}'
@@ -13,11 +14,13 @@ _EXAMPLE = '{"cluster": {"chief": ["a:2222"], "worker": ["b:2222"]}, "task": {"t
 _JOBS = ("chief", "master", "worker", "ps", "evaluator")
 
 
+# Before Slurm: TF_CONFIG is written for this program, while Slurm's variables are set for any.
+@register_environment("tf_config", priority=20, variable="TF_CONFIG")
 def detect() -> Role | None:
-    """The role in TF_CONFIG, None where it is not set. The chief is worker 0, and the workers move up by one.
+    """Returns the role in TF_CONFIG, or None if it is not set. The chief becomes worker 0, worker i worker i + 1.
 
     Raises:
-      RoleError: Where TF_CONFIG cannot be used, with the field at fault.
+      RoleError: TF_CONFIG is not valid; the message names the field.
 
     Example:
       >>> os.environ["TF_CONFIG"] = _EXAMPLE
@@ -34,7 +37,7 @@ def detect() -> Role | None:
         return Role(origin="TF_CONFIG")
     job, index = _read_task(task)
     if job == "evaluator":
-        # It reads checkpoints and talks to nobody; its data is not divided among the workers.
+        # An evaluator only reads checkpoints; it takes no share of the workers' data.
         if "evaluator" in cluster:
             check_index("TF_CONFIG task.index", index, "cluster.evaluator", cluster["evaluator"])
         return Role("evaluator", index, origin="TF_CONFIG")
@@ -51,12 +54,12 @@ def _role(cluster: dict[str, list[str]], job: str, index: int) -> Role:
         raise RoleError("TF_CONFIG cluster has ps and neither chief nor worker; expected at least one of them.")
     if len(workers) > 1 or ps:
         check_addresses({f"TF_CONFIG cluster.{name}": hosts for name, hosts in cluster.items() if name != "evaluator"})
-    place = index + len(chief) if job == "worker" else index
-    return Role("ps" if job == "ps" else "worker", place, tuple(workers), tuple(ps), origin="TF_CONFIG")
+    worker_index = index + len(chief) if job == "worker" else index
+    return Role("ps" if job == "ps" else "worker", worker_index, tuple(workers), tuple(ps), origin="TF_CONFIG")
 
 
 def _read(text: str) -> tuple[dict[str, list[str]], Any]:
-    """The cluster without empty jobs, and the task as it stands there."""
+    """The cluster without empty jobs, and the task, unchecked."""
     try:
         config = json.loads(text)
     except ValueError as error:
@@ -92,5 +95,5 @@ def _read_task(task: Any) -> tuple[str, int]:
     if isinstance(index, str) and index.isascii() and index.isdigit():
         index = int(index)
     if isinstance(index, bool) or not isinstance(index, int) or index < 0:
-        raise RoleError(f"TF_CONFIG task.index={index!r}: expected the number of this process in its job, from 0.")
+        raise RoleError(f"TF_CONFIG task.index={index!r}: expected the index of this process in its job, from 0.")
     return job, index

@@ -1,59 +1,62 @@
-"""Image files with their labels, by number: on a local disk, or on an object store."""
+"""Image files with their labels as numbered samples: on a local disk, or on an object store."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.datasets.array_cache import ArrayCache
-from moxing.tensorflow.datasets.journal import BadSample
+from moxing.tensorflow.datasets.bad_samples import BadSample
 from moxing.tensorflow.datasets.reader.readers import Reader, refuse_empty
-from moxing.tensorflow.datasets.sample_source import byte_strings
+from moxing.tensorflow.datasets.sample_source import Samples
 from moxing.tensorflow.datasets.stored.data_cache import data_cache
 from moxing.tensorflow.datasets.stored.look_ahead import LookAhead, RequestThreads, requests_ahead, requests_at_once
 from moxing.tensorflow.datasets.stored.objects import StoredObject, UnusableObjectError, read_object
 from moxing.tensorflow.preprocessing.decoding import explain, pixel_limit
 
 
-class ImageFiles:
-    """Image files on a local disk."""
+class ImageFiles(Samples):
+    """Image files on a local disk.
+
+    Args:
+      paths: the paths of the files.
+      labels: the label of each file.
+      names: the class name of each file, for the feature `label_desc`.
+      reader: reads the files.
+
+    Attributes:
+      fetchers: how many calls of `fetch` run in parallel.
+      read: builds the operation that turns the column `fetched` of a sample into its encoded image.
+    """
 
     def __init__(self, paths: Sequence[str], labels: np.ndarray, names: Sequence[str], reader: Reader) -> None:
-        self.paths, self._labels, self.reader = paths, labels, reader
-        self._names = byte_strings(os.fsencode(name) for name in names)
+        self.paths, self._labels, self._reader = paths, labels, reader
+        self._names = np.array([os.fsencode(name) for name in names], object)
+        self.fetchers = reader.fetchers
+        self.read: Callable[[tf.Tensor], tf.Tensor] = reader.read
         text = tf.TensorSpec([], tf.string)
         label = tf.TensorSpec(labels.shape[1:], tf.as_dtype(labels.dtype))
-        self.columns: Mapping[str, tf.TensorSpec] = {
-            "fetched": text, "label": label, "label_desc": text, "image_name": text,
-        }  # fmt: skip
+        self.columns = {"fetched": text, "label": label, "label_desc": text, "image_name": text}
 
     @property
     def versions(self) -> Sequence[str]:
-        """Names for a cache: what has changed has another one, or can be looked at."""
+        """Names of the files for a cache: a changed file has another name, or is checked by its path."""
         return self.paths
 
-    @property
-    def fetchers(self) -> int:
-        """How many calls of `fetch` are made at once."""
-        return self.reader.fetchers
-
-    def skip_cached(self, cache: ArrayCache | None) -> None:
-        """What is in `cache` need not be fetched. Of local files only the paths are, so nothing is saved."""
+    def skip_cached(self, cache: ArrayCache) -> None:
+        """Does not fetch samples that are in `cache`. For local files only paths are fetched: nothing to skip."""
 
     def fetch(self, numbers: np.ndarray) -> list[np.ndarray]:
-        paths = byte_strings(os.fsencode(self.paths[number]) for number in numbers)
-        names = byte_strings(os.path.basename(path) for path in paths)
+        paths = np.array([os.fsencode(self.paths[number]) for number in numbers], object)
+        names = np.array([os.path.basename(path) for path in paths], object)
         return [self._fetch(numbers, paths), self._labels[numbers], self._names[numbers], names]
 
     def _fetch(self, numbers: np.ndarray, paths: np.ndarray) -> np.ndarray:
-        return self.reader.fetch(paths)
-
-    def read(self, features: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        return self.reader.read(features["fetched"])
+        return self._reader.fetch(paths)
 
     def explain(self, number: int) -> BadSample:
         path = self.paths[number]
@@ -72,9 +75,11 @@ class ImageFiles:
 
 
 class ImageObjects(ImageFiles):
-    """Image files on a store: those that come next are asked for ahead, many at once, in the order of the data."""
+    """Image files on an object store. Those that come next are requested ahead, many at once, in their order.
 
-    fetchers = 1  # The requests have threads of their own.
+    Args:
+      objects: the listing's entry for each file.
+    """
 
     def __init__(
         self,
@@ -85,34 +90,32 @@ class ImageObjects(ImageFiles):
         objects: Sequence[StoredObject],
     ) -> None:
         super().__init__(paths, labels, names, reader)
+        self.fetchers = 1  # the requests have threads of their own
+        self.read = refuse_empty
         self._objects, self._cache = objects, data_cache()
         self._decoded: ArrayCache | None = None
         self.lookahead = requests_ahead(reader.num_readers)
         self._threads = RequestThreads(requests_at_once(reader.num_readers))
-        self._contents = LookAhead(self._begin, 8 * self.lookahead)
+        self._contents = LookAhead(self._request, 8 * self.lookahead)
 
     @property
     def versions(self) -> Sequence[str]:
         return [f"{item.url}:{item.length}:{item.version}" for item in self._objects]
 
-    def skip_cached(self, cache: ArrayCache | None) -> None:
+    def skip_cached(self, cache: ArrayCache) -> None:
         self._decoded = cache
 
-    def expect(self, numbers: np.ndarray) -> None:
-        """Asks the store for what is fetched next."""
+    def prefetch(self, numbers: np.ndarray) -> None:
         self._contents.expect(numbers.tolist())
 
     def _fetch(self, numbers: np.ndarray, paths: np.ndarray) -> np.ndarray:
-        return byte_strings(self._contents.take(numbers.tolist()))
+        return np.array(self._contents.take(numbers.tolist()), object)
 
-    def read(self, features: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        return refuse_empty(features["fetched"])
+    def _request(self, numbers: list[int]) -> Mapping[int, Future[bytes]]:
+        return {number: self._threads.submit(self._content_or_empty, number) for number in numbers}
 
-    def _begin(self, numbers: list[int]) -> Mapping[int, Future[bytes]]:
-        return {number: self._threads.submit(self._content_or_nothing, number) for number in numbers}
-
-    def _content_or_nothing(self, number: int) -> bytes:
-        """An object that cannot be used is an empty one here; `explain` finds out why. A store that is away raises."""
+    def _content_or_empty(self, number: int) -> bytes:
+        """Returns b"" for an object that cannot be used; `explain` finds out why. Raises if the store is down."""
         if self._decoded is not None and self._decoded.has(number):
             return b""
         try:
@@ -122,11 +125,11 @@ class ImageObjects(ImageFiles):
 
     def _content(self, number: int) -> bytes:
         item = self._objects[number]
-        kept = self._cache.read(item) if self._cache else None
-        if kept is not None:
-            return kept
-        content, is_listed = read_object(item)
-        if self._cache and is_listed:
+        cached = self._cache.read(item) if self._cache else None
+        if cached is not None:
+            return cached
+        content, is_listed_version = read_object(item)
+        if self._cache and is_listed_version:
             self._cache.write(item, content)
         return content
 
@@ -138,14 +141,14 @@ def image_samples(
     reader: Reader,
     objects: Sequence[StoredObject] | None,
 ) -> ImageFiles:
-    """The samples of a raw data set.
+    """Returns the samples of an image dataset.
 
     Args:
-      paths: the files, local or on a store.
-      labels: for each its label.
-      names: for each the name of its class.
+      paths: the files, local or on an object store.
+      labels: the label of each file.
+      names: the class name of each file.
       reader: reads local files.
-      objects: for files on a store, what the listing says of each.
+      objects: for files on an object store, the listing's entry for each.
     """
     if objects is None:
         return ImageFiles(paths, labels, names, reader)

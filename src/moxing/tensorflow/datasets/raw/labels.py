@@ -1,4 +1,4 @@
-"""`labels.txt`: which number stands for which class."""
+"""The file `labels.txt`, which numbers the classes."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from moxing.framework import file
-from moxing.framework.file.paths import Url
+from moxing.framework.file.urls import Url
+from moxing.tensorflow.datasets.stored.objects import describe_object, is_stored
 
 _INDEXED = re.compile(r"([0-9]{1,18})\s*:(.*)", re.DOTALL)
 _LINE_ENDS = re.compile(r"\r\n|\n|\r")
-_SHOWN = 10
+_MAX_LISTED = 10
 
 
 def read_labels(path: Url) -> list[str]:
-    """The class names in `labels.txt`, in the order of their indices.
+    """Returns the class names in `labels.txt`, in the order of their indices.
 
-    A line is `0: daisy` (the manual) or `0:daisy` (TF-Slim); everything after the first colon is the name. Where no
-    line begins with a number and a colon, the file is a plain list: one name per line, numbered from 0. Blank lines,
-    spaces around a name, Windows line ends and a byte order mark do not matter.
+    A line is `0: daisy` (the manual) or `0:daisy` (TF-Slim); everything after the first colon is the name. If no line
+    begins with a number and a colon, the file is a plain list: one name per line, numbered from 0. Blank lines, spaces
+    around a name, Windows line ends and a byte order mark are ignored.
 
     Args:
-      path: The file.
+      path: the file.
 
     Raises:
-      ValueError: The file is empty, a line has no index or no name, an index or a name comes twice, or the indices are
+      ValueError: the file is empty, a line has no index or no name, an index or a name is repeated, or the indices are
         not 0, 1, ... without gaps. The message names the file and the line.
 
     Example:
@@ -43,7 +44,7 @@ def read_labels(path: Url) -> list[str]:
     first_line: dict[str, int] = {}
     for _, number, name in lines:
         if name in first_line:
-            raise ValueError(f"{shown!r} line {number}: the name {name!r} stands in line {first_line[name]} already.")
+            raise ValueError(f"{shown!r} line {number}: the name {name!r} is in line {first_line[name]} already.")
         first_line[name] = number
     count = len(lines)
     by_index = {index: name for index, _, name in lines}
@@ -52,16 +53,46 @@ def read_labels(path: Url) -> list[str]:
             missing = [str(wanted) for wanted in range(count) if wanted not in by_index]
             raise ValueError(
                 f"{shown!r} line {number}: index {index}, but {count} labels have the indices 0 to {count - 1}; "
-                f"missing: {', '.join(missing[:_SHOWN])}{', ...' if len(missing) > _SHOWN else ''}."
+                f"missing: {', '.join(missing[:_MAX_LISTED])}{', ...' if len(missing) > _MAX_LISTED else ''}."
             )
     return [by_index[index] for index in range(count)]
 
 
-def read_label_map(path: Url) -> dict[int, str]:
-    """The names in `labels.txt` by index, for data that has its numbers already.
+def find_labels_file(base_dir: str, labels_filename: str | None) -> str | None:
+    """Returns the path of the labels file, or None if there is none.
 
-    As `read_labels`, but gaps are allowed and so are names that come twice: the ImageNet labels of TF-Slim have two
-    classes called `crane`.
+    Raises:
+      ValueError: a file other than the default `labels.txt` was named and is missing.
+
+    Example:
+      >>> find_labels_file('/no/such/folder', 'labels.txt') is None
+      True
+    """
+    if labels_filename is None:
+        return None
+    if not isinstance(labels_filename, str) or not labels_filename:
+        raise ValueError(f"labels_filename={labels_filename!r}: expected the name of a file in base_dir, or None.")
+    path = os.path.join(base_dir, labels_filename)
+    if _is_file(path):
+        return path
+    if labels_filename != "labels.txt":
+        raise ValueError(
+            f"labels_filename={labels_filename!r}: there is no file {path!r}. Pass None to use no labels file."
+        )
+    return None
+
+
+def _is_file(path: str) -> bool:
+    if is_stored(path):
+        return describe_object(path) is not None
+    return os.path.lexists(path) and not os.path.isdir(path)
+
+
+def read_label_map(path: Url) -> dict[int, str]:
+    """Returns the names in `labels.txt` by index, for data that has numeric labels already.
+
+    Like `read_labels`, but gaps and repeated names are allowed: the ImageNet labels of TF-Slim have two classes called
+    `crane`.
 
     Example:
       >>> import tempfile
@@ -74,15 +105,15 @@ def read_label_map(path: Url) -> dict[int, str]:
 
 
 def write_labels(path: Url, names: Sequence[str] | Mapping[int, str], separator: str = ": ") -> None:
-    """Writes `labels.txt`, complete or not at all.
+    """Writes `labels.txt` atomically.
 
     Args:
-      path: The file; its directory exists.
-      names: The names in the order of their indices, or a dict from index to name.
-      separator: What stands between index and name: `': '` in the manual, `':'` in TF-Slim, whose reader keeps spaces.
+      path: the file; its directory exists.
+      names: the names in the order of their indices, or a dict from index to name.
+      separator: what separates index and name: `': '` in the manual, `':'` in TF-Slim, whose reader keeps spaces.
 
     Raises:
-      ValueError: A name cannot be read back: it is empty, has a line break, or begins or ends with a space.
+      ValueError: a name cannot be read back: it is empty, has a line break, or begins or ends with a space.
 
     Example:
       >>> import tempfile
@@ -95,7 +126,7 @@ def write_labels(path: Url, names: Sequence[str] | Mapping[int, str], separator:
 
 
 def format_labels(names: Sequence[str] | Mapping[int, str], separator: str = ": ") -> bytes:
-    """The content of a `labels.txt`; the arguments and errors of `write_labels`.
+    """Returns the content of a `labels.txt`. Arguments and errors are those of `write_labels`.
 
     Example:
       >>> format_labels(['daisy'])
@@ -109,7 +140,7 @@ def format_labels(names: Sequence[str] | Mapping[int, str], separator: str = ": 
             raise TypeError(f"names[{index}]={name!r}: expected a str.")
         if not fits_labels_file(name):
             raise ValueError(
-                f"names[{index}]={name!r} cannot stand in a labels file: "
+                f"names[{index}]={name!r} does not fit into a labels file: "
                 "expected a name without line breaks and without spaces at its ends."
             )
     text = "".join(f"{index}{separator}{name}\n" for index, name in items)
@@ -117,7 +148,7 @@ def format_labels(names: Sequence[str] | Mapping[int, str], separator: str = ": 
 
 
 def fits_labels_file(name: str) -> bool:
-    """Whether a name can be written into a labels file and read back.
+    """Returns whether a name can be written to a labels file and read back.
 
     Example:
       >>> fits_labels_file('red rose'), fits_labels_file('rose ')
@@ -127,7 +158,7 @@ def fits_labels_file(name: str) -> bool:
 
 
 def decode_text(content: bytes) -> str:
-    """Text of a label file. Bytes that are no UTF-8 become what `os.fsdecode` makes of them in file names.
+    """Decodes a label file. Bytes that are not UTF-8 are decoded as `os.fsdecode` does in file names.
 
     So a label in an old encoding equals the folder with the same bytes in its name.
 
@@ -136,12 +167,12 @@ def decode_text(content: bytes) -> str:
       'café'
     """
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return content.decode("utf-16")  # "Unicode" in the editor of Windows
+        return content.decode("utf-16")  # "Unicode" in the Windows editor
     return content.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogateescape")
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text, whatever system wrote it. Unlike `str.splitlines` it keeps to real line ends.
+    """Splits a text at line ends of any system. Unlike `str.splitlines` it ignores Unicode separators.
 
     Example:
       >>> split_lines('a\\r\\nb\\u2028c')
@@ -151,7 +182,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def _read_lines(path: Url) -> list[tuple[int, int, str]]:
-    """Index, line number and name of every line; the indices are all different."""
+    """Returns index, line number and name of every line; the indices are distinct."""
     shown = os.fsdecode(path)
     stripped = [line.strip() for line in split_lines(decode_text(file.read(path, binary=True)))]
     lines = [(number, line) for number, line in enumerate(stripped, start=1) if line]
@@ -169,7 +200,7 @@ def _read_lines(path: Url) -> list[tuple[int, int, str]]:
         if not name:
             raise ValueError(f"{shown!r} line {number}: {line!r} has no name, expected a line such as '0: daisy'.")
         if index in first_line:
-            raise ValueError(f"{shown!r} line {number}: the index {index} stands in line {first_line[index]} already.")
+            raise ValueError(f"{shown!r} line {number}: the index {index} is in line {first_line[index]} already.")
         first_line[index] = number
         result.append((index, number, name))
     return result

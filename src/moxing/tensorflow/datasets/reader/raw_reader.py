@@ -1,6 +1,6 @@
-"""Import path of MoXing's first versions."""
+"""The import path of the first versions of MoXing."""
 
-from moxing.tensorflow.datasets.raw.split import split_image_classification_dataset
 from moxing.tensorflow.datasets.reader.readers import AsyncRawGenerator, ParallelReader
+from moxing.tensorflow.datasets.tools.split import split_image_classification_dataset
 
 __all__ = ["AsyncRawGenerator", "ParallelReader", "split_image_classification_dataset"]

@@ -1,4 +1,4 @@
-"""How the files of a raw data set are read: by threads of TensorFlow, or by processes of their own."""
+"""Readers of image files: in threads of TensorFlow, or in separate processes."""
 
 from __future__ import annotations
 
@@ -16,35 +16,34 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.file.reading_process import COUNT, LENGTH
 from moxing.tensorflow.datasets.arguments import check_counts
-from moxing.tensorflow.datasets.sample_source import byte_strings
 
-_MOST_RESTARTS = 3
+_MAX_RESTARTS = 3
 
 
 class Reader(ABC):
-    """Reads whole files: `fetch` is called from Python for many at once, `read` builds the operation for one.
+    """Reads whole files. Python calls `fetch` for many files at a time; `read` builds the operation for one file.
 
     Args:
-      num_readers: how many files, or groups of files, are read at once.
+      num_readers: the number of files, or groups of files, that are read in parallel.
     """
 
     def __init__(self, num_readers: int) -> None:
         self.num_readers = num_readers
 
-    #: How many calls of `fetch` are made at once.
+    #: The number of calls of `fetch` that run in parallel.
     fetchers = 1
 
     @abstractmethod
     def fetch(self, paths: np.ndarray) -> np.ndarray:
-        """What `read` needs for each of `paths`."""
+        """Returns the input of `read` for each of `paths`."""
 
     @abstractmethod
     def read(self, fetched: tf.Tensor) -> tf.Tensor:
-        """The content of one file."""
+        """Returns the content of one file."""
 
 
 class ParallelReader(Reader):
-    """The default: TensorFlow reads `num_readers` files at once, in its own threads.
+    """The default: TensorFlow reads `num_readers` files in parallel, in its own threads.
 
     Example:
       >>> ParallelReader(num_readers=8).num_readers
@@ -59,11 +58,11 @@ class ParallelReader(Reader):
 
 
 class AsyncRawGenerator(Reader):
-    """Reads in processes of its own, beside TensorFlow: for storage that answers slowly, and for Python file systems.
+    """Reads in separate processes: for storage with a high latency, and for Python file systems.
 
     Args:
-      num_readers: groups of 64 files that are asked for at once.
-      num_processes: how many processes; by default one per core, at most `num_readers`.
+      num_readers: the number of groups of 64 files that are read in parallel.
+      num_processes: the number of processes; by default one per core, at most `num_readers`.
 
     Example:
       >>> import tempfile
@@ -87,8 +86,8 @@ class AsyncRawGenerator(Reader):
             contents = process.read([bytes(path) for path in paths])
         finally:
             self._idle.put(process)
-        # A file that cannot be read is an empty one here, which `read` refuses; why, is found out when it is reported.
-        return byte_strings(content or b"" for content in contents)
+        # A file that cannot be read is returned as empty, which `read` rejects; the reason is found when it is logged.
+        return np.array([content or b"" for content in contents], object)
 
     def read(self, fetched: tf.Tensor) -> tf.Tensor:
         return refuse_empty(fetched)
@@ -102,21 +101,21 @@ class AsyncRawGenerator(Reader):
 
 
 def refuse_empty(content: tf.Tensor) -> tf.Tensor:
-    """`content`; an error where it is empty, which stands for a file that could not be read."""
-    some = tf.raw_ops.Assert(condition=tf.strings.length(content) > 0, data=["empty, or could not be read"])
-    with tf.control_dependencies([some]):
+    """Returns `content`; fails if it is empty, which stands for a file that could not be read."""
+    not_empty = tf.raw_ops.Assert(condition=tf.strings.length(content) > 0, data=["empty, or could not be read"])
+    with tf.control_dependencies([not_empty]):
         return tf.identity(content)
 
 
 class _ReadingProcess:
-    """One process that reads; started when it is first needed, and again when it has died."""
+    """One reading process; started on first use, and restarted if it has died."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._restarts = 0
 
     def read(self, paths: list[bytes]) -> list[bytes | None]:
-        """The contents of `paths`; None for one that cannot be read."""
+        """Returns the contents of `paths`; None for a file that cannot be read."""
         while True:
             try:
                 contents = self._ask(paths)
@@ -126,11 +125,11 @@ class _ReadingProcess:
                 code = self._process.wait() if self._process else None
                 self._process = None
                 self._restarts += 1
-                if self._restarts > _MOST_RESTARTS:
+                if self._restarts > _MAX_RESTARTS:
                     raise RuntimeError(
                         f"A reading process has died {self._restarts} times (exit code {code})."
                     ) from error
-                tf.logging.warning("A reading process has died (exit code %s); another one takes its place.", code)
+                tf.logging.warning("A reading process has died (exit code %s); restarting it.", code)
 
     def _ask(self, paths: list[bytes]) -> list[bytes | None]:
         if self._process is None:
@@ -139,7 +138,7 @@ class _ReadingProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
-            # At the end of this process the other one ends by itself, and TensorFlow may be reading until then.
+            # Not at exit: the reading process ends by itself, and TensorFlow may read until then.
             weakref.finalize(self, _end, self._process).atexit = False
         questions, answers = self._process.stdin, self._process.stdout
         if questions is None or answers is None:
@@ -172,7 +171,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def make_reader(reader_class: Any, num_readers: int, reader_kwargs: dict[str, Any] | None) -> Reader:
-    """The reader that the arguments of a data set ask for.
+    """Returns the reader for the arguments of a dataset.
 
     Example:
       >>> type(make_reader(None, 8, None)).__name__
@@ -185,4 +184,6 @@ def make_reader(reader_class: Any, num_readers: int, reader_kwargs: dict[str, An
     try:
         return chosen(num_readers, **(reader_kwargs or {}))
     except TypeError as error:
-        raise ValueError(f"reader_kwargs={reader_kwargs!r}: {chosen.__name__} does not take them ({error}).") from None
+        raise ValueError(
+            f"reader_kwargs={reader_kwargs!r}: {chosen.__name__} does not accept them ({error})."
+        ) from None

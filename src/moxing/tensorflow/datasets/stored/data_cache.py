@@ -1,7 +1,7 @@
-"""A local directory that keeps objects of data sets, for several processes at once.
+"""A local directory that keeps objects of datasets, shared by several processes.
 
-The name of a file is the hash of url and version, with the size behind it: what is outdated is not found, and what is
-cut short is noticed. How much is in the directory stands in one small file, which is changed under a lock.
+The name of a file is the hash of url and version, followed by the size: outdated files are not found, and truncated
+ones are noticed. A small file holds the number of bytes in the directory; it is changed under a lock.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from functools import lru_cache
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.file.entries import RemoteEntry
 from moxing.framework.file.errors import MoxFileReadException, MoxFileRespException, not_exists
+from moxing.framework.file.waiting import retry_while_unavailable
 from moxing.framework.flags import FLAGS, FlagError
 from moxing.framework.util.owned_directory import OwnedDirectory
 from moxing.tensorflow.datasets.array_cache import platform_cache_dir, resolve_cache_dir
@@ -33,35 +33,35 @@ from moxing.tensorflow.datasets.stored.objects import (
     StoredObject,
     UnusableObjectError,
     describe_object,
-    faults_of_objects,
-    require_place,
+    raise_object_faults,
+    require_remote,
 )
-from moxing.tensorflow.datasets.stored.patience import patiently
 
 _USED = "used"  # the file with the number of bytes
-_TEMPORARY = "moxing-data-"  # begins the names of directories of one process each
+_TEMPORARY = "moxing-data-"  # prefix of directories that belong to one process
 _CHECKSUM_BYTES = 4
+#: Unfinished files that are older are removed.
 _LEFT_BEHIND_SECONDS = 3600.0
-#: When there is no room, it is looked for again after so long.
+#: A full cache looks for room again after this time.
 _SECONDS_FULL = 60.0
-#: Removes a little more than is needed, so that it is not done for every object.
+#: The share of the limit that is removed in addition, so that not every object needs a cleanup.
 _SLACK = 0.02
 _PARTS_AT_ONCE = 4
-#: What a temporary cache leaves free of its disk at least, and which part of the disk if that is less.
-_LEFT_FREE, _PART_LEFT_FREE = 5 * 10**9, 0.1
-_DISK_TAKES_NO_MORE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
+#: The bytes that a temporary cache leaves free on its disk, or this share of the disk if that is less.
+_LEFT_FREE, _SHARE_LEFT_FREE = 5 * 10**9, 0.1
+_DISK_NOT_WRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class DataCache:
     """Objects as files of a directory, up to a number of bytes.
 
-    When it is full, files that were not used since this process began make room, the oldest first. If there are none,
-    nothing more is kept: data that does not fit as a whole is better kept in part than replaced again and again.
+    When it is full, files that were not used since this process started are removed, the oldest first. If there are
+    none, nothing more is added: for data that does not fit, keeping a part is better than replacing it all the time.
 
     Args:
-      directory: where; made if it is missing.
-      limit: how many bytes of content it may hold.
-      left_free: how many bytes of the disk it leaves to others.
+      directory: the directory; created if missing.
+      limit: the maximum number of bytes in the cache.
+      left_free: the number of bytes to leave free on the disk.
 
     Example:
       >>> cache = DataCache(tempfile.mkdtemp(), 1000)
@@ -75,22 +75,22 @@ class DataCache:
         self.directory = os.path.abspath(directory)
         os.makedirs(self.directory, exist_ok=True)
         self._limit, self._left_free = limit, left_free
-        #: So many bytes are still to come of files that have their room already.
-        self._under_way = 0
-        self._started = _time_there(os.path.join(self.directory, _USED))
+        #: Bytes that are reserved but not written yet.
+        self._reserved = 0
+        self._started = _time_of_disk(os.path.join(self.directory, _USED))
         self._counted = False
-        #: There is no room for so many bytes, until then.
+        #: There is no room for files of this size, until this time.
         self._full_for, self._full_until = 0, 0.0
         self._closed = False
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """From now on nothing is made in the directory: threads may go on after what ends the process has begun."""
+        """Stops writing to the directory: threads may still run while the process exits."""
         with self._lock:
             self._closed = True
 
     def read(self, item: StoredObject) -> bytes | None:
-        """The content of an object, None if it is not here or damaged."""
+        """Returns the content of an object; None if it is not in the cache or damaged."""
         path = self._path(item, "object")
         try:
             with open(path, "rb") as stream:
@@ -105,7 +105,7 @@ class DataCache:
         return data
 
     def write(self, item: StoredObject, content: bytes) -> None:
-        """Keeps the content of an object if there is room."""
+        """Adds the content of an object if there is room."""
 
         def fill(temporary: str) -> None:
             with open(temporary, "r+b") as stream:
@@ -116,10 +116,10 @@ class DataCache:
         try:
             self._publish(path, f"{path}.{os.urandom(6).hex()}.tmp", len(content) + _CHECKSUM_BYTES, fill)
         except OSError as error:
-            self._give_up(error)
+            self._disable(error)
 
     def find_file(self, item: StoredObject) -> str | None:
-        """The path of a whole file that is here."""
+        """Returns the path of a file in the cache, or None."""
         path = self._path(item, "file")
         try:
             status = os.stat(path)
@@ -132,13 +132,13 @@ class DataCache:
         return path
 
     def fetch_file(self, item: StoredObject) -> str | None:
-        """The path of a whole file, which is fetched if need be; None where there is no room for it.
+        """Returns the path of a file, which is fetched if it is not in the cache; None if there is no room for it.
 
-        Of several processes that want one file, one fetches it and the others wait.
+        If several processes need the file, one fetches it and the others wait.
 
         Raises:
-          UnusableObjectError: It is missing, broken, or no longer the one that was listed.
-          OSError: The store is away or refuses.
+          UnusableObjectError: the object is missing, broken, or no longer the version that was listed.
+          OSError: the store is unreachable or denies access.
         """
         path = self._path(item, "file")
         try:
@@ -150,18 +150,18 @@ class DataCache:
                 found = self.find_file(item)
                 if found is not None:
                     return found
-                # Always the same name, so that a fetch that was killed is continued.
+                # Always the same name, so that a killed download is resumed.
                 fetched = self._publish(path, f"{path}.tmp", item.length, lambda temporary: download(item, temporary))
                 return path if fetched else None
         except OSError as error:
-            of_the_store = isinstance(error, MoxFileReadException | MoxFileRespException)
-            if of_the_store or error.errno not in _DISK_TAKES_NO_MORE:
+            from_store = isinstance(error, MoxFileReadException | MoxFileRespException)
+            if from_store or error.errno not in _DISK_NOT_WRITABLE:
                 raise
-            self._give_up(error)
+            self._disable(error)
             return None
 
     def discard_file(self, item: StoredObject) -> None:
-        """Removes a file whose content is wrong."""
+        """Removes a file with wrong content."""
         self._discard(self._path(item, "file"))
 
     def _path(self, item: StoredObject, kind: str) -> str:
@@ -170,30 +170,30 @@ class DataCache:
         return os.path.join(self.directory, name[:2], f"{name[2:]}-{item.length}.{kind}")
 
     def _publish(self, path: str, temporary: str, size: int, fill: Callable[[str], object]) -> bool:
-        """Makes a file if there is room for it; it appears when it is complete."""
+        """Writes a file if there is room for it. It gets its name when it is complete."""
         if not self._reserve(temporary, size):
             return False
         try:
             fill(temporary)
-            # Another process may have been as fast: then one of the two is counted twice, until the next count.
+            # Another process may have written the same file: then it counts twice until the next count.
             os.replace(temporary, path)
         except BaseException:
             self._remove(temporary, size)
             raise
         finally:
             with self._lock:
-                self._under_way -= size
+                self._reserved -= size
         return True
 
-    def _give_up(self, error: OSError) -> None:
+    def _disable(self, error: OSError) -> None:
         if self._full_until != float("inf"):
             tf.logging.warning(
-                "The cache in %s takes no more (%s); the run goes on without.", self.directory, error.strerror or error
+                "Cannot write to the cache in %s (%s); continuing without it.", self.directory, error.strerror or error
             )
         self._full_for, self._full_until = 0, float("inf")
 
     def _touch(self, path: str, status: os.stat_result) -> None:
-        """Notes that a file is in use; once for each run, not for each epoch."""
+        """Marks a file as used; once per run, not per epoch."""
         if status.st_mtime < self._started:
             with suppress(OSError):
                 os.utime(path)
@@ -203,7 +203,7 @@ class DataCache:
             size = os.stat(path).st_size
         except FileNotFoundError:
             return  # another process has removed it
-        tf.logging.warning("%s in the cache is damaged and is fetched again.", path)
+        tf.logging.warning("%s in the cache is damaged; fetching it again.", path)
         self._remove(path, size)
 
     def _remove(self, path: str, size: int) -> None:
@@ -213,7 +213,7 @@ class DataCache:
                 _write_count(count, max(0, (_read_count(count) or 0) - size))
 
     def _reserve(self, temporary: str, size: int) -> bool:
-        """Makes an empty file that stands for `size` bytes, if they fit; whoever counts sees them from now on."""
+        """Creates an empty file of `size` bytes if they fit, so that other processes count them."""
         if size > self._limit or (size >= self._full_for and time.monotonic() < self._full_until):
             return False
         with self._lock, _locked(os.path.join(self.directory, _USED)) as count:
@@ -221,12 +221,12 @@ class DataCache:
                 return False
             used = _read_count(count)
             if used is None or not self._counted or used + size > self._limit:
-                # A process that was killed has left its count wrong.
+                # A killed process may have left a wrong count.
                 used = self._count_and_make_room(size, temporary)
                 self._counted = True
             reason = "--data_cache_gb" if used + size > self._limit else None
             if self._left_free and self._free() < size + self._left_free:
-                reason = "the disk nearly is"
+                reason = "the disk is nearly full"
             if reason is not None:
                 self._full_for, self._full_until = size, time.monotonic() + _SECONDS_FULL
                 _write_count(count, used)
@@ -236,28 +236,28 @@ class DataCache:
             with open(temporary, "wb") as stream:
                 stream.truncate(size)
             _write_count(count, used + size)
-            self._under_way += size
+            self._reserved += size
             return True
 
     def _free(self) -> int:
-        return shutil.disk_usage(self.directory).free - self._under_way
+        return shutil.disk_usage(self.directory).free - self._reserved
 
     def _count_and_make_room(self, size: int, temporary: str) -> int:
-        """What is in the directory beside `temporary`; if it has no room, files that are not in use are removed."""
+        """Returns the bytes in the directory without `temporary`; removes unused files if there is no room."""
         used = 0
         removable = []
-        for entry, status in _kept_files(self.directory):
+        for entry, status in _cached_files(self.directory):
             if entry.path == temporary:
-                continue  # a fetch that was killed left it, and now it is made again
-            is_half = entry.name.endswith((".tmp", ".part"))
-            if is_half and status.st_mtime < time.time() - _LEFT_BEHIND_SECONDS:
+                continue  # left by a killed download, and now written again
+            is_unfinished = entry.name.endswith((".tmp", ".part"))
+            if is_unfinished and status.st_mtime < time.time() - _LEFT_BEHIND_SECONDS:
                 with suppress(OSError):
                     os.unlink(entry.path)
                 continue
             if entry.name.endswith(".part"):
-                continue  # what it is to become is counted already
+                continue  # the file that it will become is counted already
             used += status.st_size
-            if status.st_mtime < self._started and not is_half:
+            if status.st_mtime < self._started and not is_unfinished:
                 removable.append((status.st_mtime, status.st_size, entry.path))
         if used + size <= self._limit:
             return used
@@ -272,24 +272,25 @@ class DataCache:
 
 
 def download(item: StoredObject, target: str) -> None:
-    """Makes a local file of an object.
+    """Downloads an object.
 
     Raises:
-      UnusableObjectError: It is missing, broken, or no longer the one that was listed.
-      OSError: The store is away or refuses.
+      UnusableObjectError: the object is missing, broken, or no longer the version that was listed.
+      OSError: the store is unreachable or denies access.
     """
-    place = require_place(item.url, "url")
-    known = RemoteEntry("", False, item.length)
-    with faults_of_objects():
-        if not patiently(lambda: place.backend.download(place.path, target, known, _PARTS_AT_ONCE)):
+    remote = require_remote(item.url, "url")
+    with raise_object_faults():
+        if not retry_while_unavailable(
+            lambda: remote.backend.download(remote.path, target, item.length, _PARTS_AT_ONCE)
+        ):
             raise not_exists("url", item.url)
-    # Looked at afterwards: if it is still the one that was listed, it was so while it was fetched.
+    # Checked afterwards: if it still is the version that was listed, it was so during the download.
     if describe_object(item.url) != item or os.path.getsize(target) != item.length:
         raise UnusableObjectError(CHANGED)
 
 
 def data_cache() -> DataCache | None:
-    """The cache that the flag `data_cache_dir` asks for, or None."""
+    """Returns the cache of the flag `data_cache_dir`, or None."""
     try:
         directory = resolve_cache_dir(FLAGS.get("data_cache_dir"), "--data_cache_dir")
     except ValueError as error:
@@ -298,14 +299,14 @@ def data_cache() -> DataCache | None:
 
 
 def file_cache() -> DataCache:
-    """The cache for files that are needed as a whole: that of the flag, or a directory for this process only."""
+    """Returns the cache for whole files: that of the flag, or a temporary directory of this process."""
     return data_cache() or _temporary_cache(_limit())
 
 
 def _limit() -> int:
     gigabytes = FLAGS.get("data_cache_gb")
     if not 0 < gigabytes * 1e9 < math.inf:
-        raise FlagError(f"--data_cache_gb={gigabytes}: expected a number above 0, such as 100.")
+        raise FlagError(f"--data_cache_gb={gigabytes}: expected a positive number, such as 100.")
     return int(gigabytes * 1e9)
 
 
@@ -318,15 +319,15 @@ def _cache_in(directory: str, limit: int) -> DataCache:
 def _temporary_cache(limit: int) -> DataCache:
     directory = OwnedDirectory(platform_cache_dir() or tempfile.gettempdir(), _TEMPORARY)
     atexit.register(directory.remove)
-    # Not the whole disk: the run has other things to write, and other processes have such a cache, too.
+    # Not the whole disk: the run writes other files, and other processes have such a cache too.
     disk = shutil.disk_usage(directory.path)
-    left_free = min(_LEFT_FREE, int(_PART_LEFT_FREE * disk.total))
+    left_free = min(_LEFT_FREE, int(_SHARE_LEFT_FREE * disk.total))
     cache = DataCache(directory.path, min(limit, disk.free // 2), left_free)
-    atexit.register(cache.close)  # this comes before the removal
+    atexit.register(cache.close)  # runs before the removal
     return cache
 
 
-def _kept_files(directory: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+def _cached_files(directory: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
     with os.scandir(directory) as folders:
         names = [folder.path for folder in folders if len(folder.name) == 2 and folder.is_dir()]
     for name in names:
@@ -337,8 +338,8 @@ def _kept_files(directory: str) -> Iterator[tuple[os.DirEntry[str], os.stat_resu
                         yield entry, entry.stat()
 
 
-def _time_there(path: str) -> float:
-    """The time of the disk that a file is on, which on a network drive is not ours."""
+def _time_of_disk(path: str) -> float:
+    """Returns the clock of the disk that a file is on; on a network drive it may differ from ours."""
     with suppress(OSError):
         with open(path, "a"):
             os.utime(path)

@@ -1,6 +1,6 @@
-"""Requests that are under way before their answers are asked for, in threads of their own.
+"""Starts requests before their results are needed, in threads of its own.
 
-TensorFlow's threads are as many as the machine has cores: a request that waits in one of them would stop a step.
+TensorFlow has as many threads as the machine has cores: a request that waits in one of them would delay a step.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 
 from moxing.framework.flags import FLAGS, FlagError
 
-#: Samples that are asked for ahead, at least: as many as TensorFlow asks for with one call.
-_LEAST_AHEAD = 64
+#: The smallest number of samples to request ahead: those of one call from TensorFlow.
+_MIN_AHEAD = 64
 
 
 def requests_at_once(num_readers: int = 1) -> int:
-    """How many requests are to be under way: the flag `data_requests`, or `num_readers` if that is more.
+    """Returns the number of concurrent requests: the flag `data_requests`, or `num_readers` if that is more.
 
     Example:
       >>> requests_at_once(), requests_at_once(50)
@@ -32,19 +32,19 @@ def requests_at_once(num_readers: int = 1) -> int:
 
 
 def requests_ahead(num_readers: int = 1) -> int:
-    """How many samples are asked for ahead of those that are waited for.
+    """Returns the number of samples to request ahead.
 
     Example:
       >>> requests_ahead(), requests_ahead(100)
       (64, 100)
     """
-    return max(_LEAST_AHEAD, requests_at_once(num_readers))
+    return max(_MIN_AHEAD, requests_at_once(num_readers))
 
 
 class RequestThreads:
-    """A number of threads that do what they are given, in the order in which it comes.
+    """A pool of threads that runs tasks in their order.
 
-    They do not keep the process alive, unlike those of `concurrent.futures`: a request may wait for a minute.
+    Unlike the threads of `concurrent.futures`, they do not keep the process alive: a request may take a minute.
 
     Example:
       >>> RequestThreads(2).submit(pow, 2, 3).result()
@@ -60,7 +60,7 @@ class RequestThreads:
         weakref.finalize(self, _end, self._tasks, count).atexit = False
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Begins `function(*arguments)` as soon as a thread is free."""
+        """Runs `function(*arguments)` as soon as a thread is free."""
         future: Future[Any] = Future()
         self._tasks.put((future, function, arguments))
         if self._started < self.count:
@@ -80,7 +80,7 @@ def _work(tasks: queue.SimpleQueue[Any]) -> None:
             future.set_exception(error)
         else:
             future.set_result(result)
-        # What the last task was about is not to be kept while the next one is waited for.
+        # Do not keep references to the last task while waiting for the next one.
         del task, future, function, arguments
         result = None
 
@@ -91,11 +91,11 @@ def _end(tasks: queue.SimpleQueue[Any], count: int) -> None:
 
 
 class LookAhead:
-    """Results by number, which can be begun before they are taken.
+    """Results by number, which can be started before they are taken.
 
     Args:
-      begin: begins the work for some numbers, each given once, and returns a future for each.
-      kept: how many results that were begun may wait to be taken; more are forgotten, the oldest first.
+      start: starts the work for some distinct numbers and returns a future for each.
+      most: the number of started results that may wait to be taken; if there are more, the oldest are dropped.
 
     Example:
       >>> threads = RequestThreads(2)
@@ -105,30 +105,30 @@ class LookAhead:
       [4, 1, 4]
     """
 
-    def __init__(self, begin: Callable[[list[int]], Mapping[int, Future[Any]]], kept: int) -> None:
-        self._begin, self._kept = begin, kept
-        self._begun: dict[int, Future[Any]] = {}
+    def __init__(self, start: Callable[[list[int]], Mapping[int, Future[Any]]], most: int) -> None:
+        self._start, self._most = start, most
+        self._started: dict[int, Future[Any]] = {}
         self._lock = threading.Lock()
 
     def expect(self, numbers: Iterable[int]) -> None:
-        """Begins what is not begun yet; does not wait."""
+        """Starts the results that are not started yet. Does not wait."""
         with self._lock:
-            self._start(numbers)
-            # Numbers that nobody came to take, of a data set that was left in the middle.
-            for number in list(self._begun)[: max(0, len(self._begun) - self._kept)]:
-                del self._begun[number]
+            self._start_missing(numbers)
+            # Results that nobody took, of a dataset that was not read to its end.
+            for number in list(self._started)[: max(0, len(self._started) - self._most)]:
+                del self._started[number]
 
     def take(self, numbers: Iterable[int]) -> list[Any]:
-        """The results, in the order of `numbers`; waits for them, and raises what one of them raised."""
+        """Waits for the results and returns them in the order of `numbers`; raises the exception of a failed one."""
         wanted = list(numbers)
         with self._lock:
-            self._start(wanted)
-            futures = [self._begun[number] for number in wanted]
+            self._start_missing(wanted)
+            futures = [self._started[number] for number in wanted]
             for number in set(wanted):
-                del self._begun[number]
+                del self._started[number]
         return [future.result() for future in futures]
 
-    def _start(self, numbers: Iterable[int]) -> None:
-        missing = [number for number in dict.fromkeys(numbers) if number not in self._begun]
+    def _start_missing(self, numbers: Iterable[int]) -> None:
+        missing = [number for number in dict.fromkeys(numbers) if number not in self._started]
         if missing:
-            self._begun.update(self._begin(missing))
+            self._started.update(self._start(missing))

@@ -1,4 +1,4 @@
-"""Objects of a data set on a store: listing them once, and reading them."""
+"""Lists and reads the objects of a dataset on an object store."""
 
 from __future__ import annotations
 
@@ -8,24 +8,23 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from typing import NamedTuple
 
-from moxing.framework.file.backends import Place, find_place
-from moxing.framework.file.entries import RemoteEntry
+from moxing.framework.file.entries import FileEntry
 from moxing.framework.file.errors import MoxFileReadException
-from moxing.framework.file.paths import Url
-from moxing.framework.file.remote_listing import has_path
-from moxing.tensorflow.datasets.stored.patience import patiently
+from moxing.framework.file.remote.listing import has_path
+from moxing.framework.file.urls import RemotePath, Url, find_remote
+from moxing.framework.file.waiting import retry_while_unavailable
 
 _MISSING = "cannot be read: there is no such object"
-CHANGED = "cannot be read: the object was changed meanwhile"
+CHANGED = "cannot be read: the object has changed meanwhile"
 
 
 class StoredObject(NamedTuple):
-    """An object as a listing has it.
+    """An entry of a listing.
 
     Attributes:
-      url: where it is.
+      url: the url of the object.
       length: its size in bytes.
-      version: its ETag; where the store has none, the time of its last change.
+      version: its ETag, or the time of its last change if the store has no ETags.
 
     Example:
       >>> StoredObject('s3://bucket/a.jpg', 3, 'abc').url
@@ -38,59 +37,59 @@ class StoredObject(NamedTuple):
 
 
 class UnusableObjectError(Exception):
-    """An object is missing or broken; the message says which. The store itself is there."""
+    """An object is missing or broken; the message says which. The store itself is reachable."""
 
 
 def is_stored(url: Url) -> bool:
-    """Whether a url leads to a store and not to the local disk.
+    """Returns whether a url is on an object store and not on the local disk.
 
     Example:
       >>> is_stored('s3://bucket/data'), is_stored('/data'), is_stored('file:///data')
       (True, False, False)
     """
-    return find_place(url, "url") is not None
+    return find_remote(url, "url") is not None
 
 
-def require_place(url: Url, argument: str) -> Place:
-    """The place of a url that is known to lead to a store, without a slash at the end."""
-    place = find_place(url, argument)
-    if place is None:
+def require_remote(url: Url, argument: str) -> RemotePath:
+    """Returns the backend and path of a url on an object store, without a trailing slash."""
+    remote = find_remote(url, argument)
+    if remote is None:
         raise ValueError(f"{argument}={url!r}: expected a url of an object store.")
-    return Place(place.backend, place.path.rstrip("/"), place.url.rstrip("/"))
+    return RemotePath(remote.backend, remote.path.rstrip("/"), remote.url.rstrip("/"))
 
 
-def list_tree(place: Place, argument: str) -> Iterator[RemoteEntry]:
-    """All that is below a directory of a store and has a url, with one recursive listing, in the order of the store.
+def list_tree(remote: RemotePath, argument: str) -> Iterator[FileEntry]:
+    """Yields all entries below a directory that have a url, by one recursive listing, in the order of the store.
 
     Raises:
-      ValueError: There is no such directory.
+      ValueError: there is no such directory.
     """
     entry = None
-    for entry in place.backend.tree(place.path):
+    for entry in remote.backend.tree(remote.path):
         if has_path(entry):
             yield entry
-    if entry is None and not place.backend.is_directory(place.path):
-        state = "does not exist" if place.backend.stat(place.path) is None else "is a file"
-        raise ValueError(f"{argument}={place.url!r} {state}: expected a directory.")
+    if entry is None and not remote.backend.is_directory(remote.path):
+        state = "does not exist" if remote.backend.stat(remote.path) is None else "is a file"
+        raise ValueError(f"{argument}={remote.url!r} {state}: expected a directory.")
 
 
-def stored_object(place: Place, entry: RemoteEntry) -> StoredObject:
-    """The object of an entry in the listing of `place`."""
-    return StoredObject(place.child(entry.relative).url, entry.length, version_of(entry))
+def stored_object(remote: RemotePath, entry: FileEntry) -> StoredObject:
+    """Returns the object of an entry in the listing of `remote`."""
+    return StoredObject(remote.child(entry.relative).url, entry.length, version_of(entry))
 
 
-def version_of(entry: RemoteEntry) -> str:
-    """What tells one version of an object from the next.
+def version_of(entry: FileEntry) -> str:
+    """Returns the version of an object.
 
     Example:
-      >>> version_of(RemoteEntry('a', False, 3, 17, '"abc"')), version_of(RemoteEntry('a', False, 3, 17))
+      >>> version_of(FileEntry('a', False, 3, 17, '"abc"')), version_of(FileEntry('a', False, 3, 17))
       ('abc', '17')
     """
     return entry.version.strip('"') or str(entry.mtime_nsec)
 
 
 def version_number(item: StoredObject) -> int:
-    """The version as a number, to stand where a local file has the time of its last change.
+    """Returns the version as a number, in remote of the modification time of a local file.
 
     Example:
       >>> version_number(StoredObject('s3://b/a', 3, 'abc')) == version_number(StoredObject('s3://c/d', 4, 'abc'))
@@ -100,22 +99,22 @@ def version_number(item: StoredObject) -> int:
 
 
 def describe_object(url: str) -> StoredObject | None:
-    """What the store says of an object now; None if it is missing."""
-    place = require_place(url, "url")
-    entry = place.backend.describe(place.path)
+    """Returns the current state of an object; None if it is missing."""
+    remote = require_remote(url, "url")
+    entry = remote.backend.describe(remote.path)
     return entry and StoredObject(url, entry.length, version_of(entry))
 
 
 def read_object(item: StoredObject) -> tuple[bytes, bool]:
-    """The content of an object, and whether it is the one that was listed.
+    """Returns the content of an object, and whether it is still the version that was listed.
 
     Raises:
-      UnusableObjectError: It is missing or broken.
-      OSError: The store is away or refuses.
+      UnusableObjectError: the object is missing or broken.
+      OSError: the store is unreachable or denies access.
     """
-    place = require_place(item.url, "url")
-    with faults_of_objects():
-        found = patiently(lambda: place.backend.read_version(place.path))
+    remote = require_remote(item.url, "url")
+    with raise_object_faults():
+        found = retry_while_unavailable(lambda: remote.backend.read_version(remote.path))
     if found is None:
         raise UnusableObjectError(_MISSING)
     content, version = found
@@ -123,24 +122,24 @@ def read_object(item: StoredObject) -> tuple[bytes, bool]:
 
 
 def read_range(item: StoredObject, start: int, end: int) -> bytes:
-    """A part of an object.
+    """Returns a range of bytes of an object.
 
     Raises:
-      UnusableObjectError: It is missing, broken, or no longer the one that was listed.
-      OSError: The store is away or refuses.
+      UnusableObjectError: the object is missing, broken, or no longer the version that was listed.
+      OSError: the store is unreachable or denies access.
     """
-    place = require_place(item.url, "url")
-    # The version of a store is its ETag, which a request names in quotes; a time is no such version.
+    remote = require_remote(item.url, "url")
+    # An ETag is quoted in a request; a modification time is not an ETag.
     version = "" if item.version.isdigit() else f'"{item.version}"'
-    with faults_of_objects():
-        content = patiently(lambda: place.backend.read_range(place.path, start, end, version))
+    with raise_object_faults():
+        content = retry_while_unavailable(lambda: remote.backend.read_range(remote.path, start, end, version))
     if content is None:
         raise UnusableObjectError(_MISSING)
     return bytes(content)
 
 
 def fault_of_object(error: OSError) -> str | None:
-    """What is wrong with an object; None where the fault is the store's: it is away, or refuses.
+    """Returns what is wrong with an object; None if the store is unreachable or denies access.
 
     Example:
       >>> fault_of_object(FileNotFoundError(2, 'gone')), fault_of_object(TimeoutError())
@@ -157,8 +156,8 @@ def fault_of_object(error: OSError) -> str | None:
 
 
 @contextmanager
-def faults_of_objects() -> Iterator[None]:
-    """Inside, the exception for an object that is missing or broken is an `UnusableObjectError`."""
+def raise_object_faults() -> Iterator[None]:
+    """Raises `UnusableObjectError` for an object that is missing or broken."""
     try:
         yield
     except OSError as error:

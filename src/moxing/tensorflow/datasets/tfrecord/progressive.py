@@ -9,9 +9,9 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.base_dataset import BaseDataset
-from moxing.tensorflow.datasets.sample_source import SEED, Features, SampleSource, made_by, with_private_threads
+from moxing.tensorflow.datasets.sample_source import SEED, Features, SampleSource, register_source, with_private_threads
 from moxing.tensorflow.datasets.tfrecord.record_samples import explain_example, explain_image, readable_record
-from moxing.tensorflow.datasets.tfrecord.tfrecord_common import record_source
+from moxing.tensorflow.datasets.tfrecord.tfrecord_common import RecordReading, record_source
 from moxing.tensorflow.datasets.tfrecord.tfrecord_image import SLIM_FEATURES
 from moxing.tensorflow.datasets.tfrecord.tfrecord_metadata import BaseTFRecordMetadata
 from moxing.tensorflow.preprocessing import randomness
@@ -19,24 +19,24 @@ from moxing.tensorflow.preprocessing.inception_preprocessing import random_box
 from moxing.tensorflow.preprocessing.pictures import EncodedPicture
 from moxing.tensorflow.preprocessing.resizing import resize_bilinear
 
-#: File pattern, batch size, image size, and the least part of the image's area that a crop has.
+#: File pattern, batch size, image size, and the smallest fraction of the image's area that a crop covers.
 Stage = tuple[str, int, int, float]
 
 
 class ProgressiveImagenetDataset(BaseDataset):
-    """Training images in stages, each with its own files, batch size and image size. Make it inside `input_fn`.
+    """Training images in stages, each with its own files, batch size and image size. Create it inside `input_fn`.
 
-    Features: `image`, uint8 batches of random crops, resized and half of them mirrored; `label`, int64. It has no end.
+    Features: `image`, uint8 batches of random crops, resized and half of them flipped; `label`, int64. It never ends.
 
     Args:
-      num_samples: samples in an epoch, for a check against the files.
+      num_samples: the number of samples in an epoch, compared with the files.
       strategy_spec: the stages: `(file_glob, batch_size, image_size, min_crop_area)`.
       ds_switch_steps: the steps at which the second, third, ... stage begins.
-      shuffle: every epoch in an order of its own.
-      num_parallel: groups of records that are read, and images that are decoded, at once.
-      labels_offset: is taken off the labels; 1 where the records count classes from 1 and the model from 0.
-      private_num_threads: threads of the data set's own; 0: TensorFlow's.
-      shuffle_buffer_size: over how many records the order is mixed.
+      shuffle: whether to shuffle the records, in another order each epoch.
+      num_parallel: the number of groups of records that are read, and of images that are decoded, in parallel.
+      labels_offset: subtracted from the labels; 1 if the records count classes from 1 and the model from 0.
+      private_num_threads: the number of threads of the dataset's own; 0 uses TensorFlow's.
+      shuffle_buffer_size: the number of records to shuffle over.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class ProgressiveImagenetDataset(BaseDataset):
         steps = list(ds_switch_steps)
         if len(steps) != len(strategy_spec) - 1 or sorted(set(steps)) != steps or any(step < 1 for step in steps):
             raise ValueError(
-                f"ds_switch_steps={steps}: expected {len(strategy_spec) - 1} rising steps from 1, one less than "
-                "strategy_spec has stages."
+                f"ds_switch_steps={steps}: expected {len(strategy_spec) - 1} increasing steps from 1, one less than "
+                "the stages of strategy_spec."
             )
         sources = []
         for pattern, batch_size, image_size, min_crop_area in strategy_spec:
@@ -67,12 +67,9 @@ class ProgressiveImagenetDataset(BaseDataset):
             sources.append(
                 record_source(
                     metadata,
-                    [(_reading(image_size, min_crop_area, labels_offset), num_parallel)],
-                    shuffle=shuffle,
-                    num_parallel=num_parallel,
-                    num_epochs=None,
-                    shuffle_buffer_size=shuffle_buffer_size,
-                    finish=_finishing(batch_size, private_num_threads),
+                    [(_read_stage(image_size, min_crop_area, labels_offset), num_parallel)],
+                    RecordReading(shuffle, num_parallel, None, shuffle_buffer_size),
+                    finish=_batch_stage(batch_size, private_num_threads),
                     samples_per_element=batch_size,
                     explain_content=lambda record: (
                         explain_example(record, SLIM_FEATURES) or explain_image(record, "image/encoded")
@@ -83,7 +80,7 @@ class ProgressiveImagenetDataset(BaseDataset):
 
 
 class _StagedSource:
-    """Sources one after the other. A position is a step: what a bad sample shifts inside a stage is not counted."""
+    """Sources one after the other. A position is a step; bad samples inside a stage do not shift it."""
 
     endless = True
 
@@ -91,7 +88,7 @@ class _StagedSource:
         self._sources, self._begins = sources, begins
 
     def build(self, start: int = 0) -> tf.data.Dataset:
-        """The batches from the step `start` on."""
+        """Builds the dataset of batches from step `start` on."""
         dataset = None
         for number, (source, begin) in enumerate(zip(self._sources, self._begins, strict=True)):
             end = self._begins[number + 1] if number + 1 < len(self._begins) else None
@@ -101,14 +98,14 @@ class _StagedSource:
             stage = source.build(done * source.samples_per_element)
             stage = stage if end is None else stage.take(end - begin - done)
             dataset = stage if dataset is None else dataset.concatenate(stage)
-        return made_by(self, dataset)
+        return register_source(self, dataset)
 
     def position_after(self, start: int, elements: int) -> int:
-        """The step after `elements` more batches."""
+        """Returns the step after `elements` more batches."""
         return start + elements
 
 
-def _reading(image_size: int, min_crop_area: float, labels_offset: int) -> Callable[[Features], Features]:
+def _read_stage(image_size: int, min_crop_area: float, labels_offset: int) -> Callable[[Features], Features]:
     def read(features: Features) -> Features:
         values = tf.parse_single_example(readable_record(features), SLIM_FEATURES)
         for_box, for_mirror = randomness.split(features[SEED], 2)
@@ -123,9 +120,11 @@ def _reading(image_size: int, min_crop_area: float, labels_offset: int) -> Calla
     return read
 
 
-def _finishing(batch_size: int, private_threads: int) -> Callable[[tf.data.Dataset], tf.data.Dataset]:
+def _batch_stage(batch_size: int, private_threads: int) -> Callable[[tf.data.Dataset], tf.data.Dataset]:
     def finish(dataset: tf.data.Dataset) -> tf.data.Dataset:
         dataset = dataset.batch(batch_size, drop_remainder=True)
-        return with_private_threads(dataset, private_threads).prefetch(2)
+        if private_threads:
+            dataset = with_private_threads(dataset, private_threads)
+        return dataset.prefetch(2)
 
     return finish

@@ -1,7 +1,7 @@
-"""TFRecord files: which ones there are, and where the records in one of them lie.
+"""Finds TFRecord files, and the records in a file.
 
-TensorFlow's readers give up a file at its first damaged byte. Here a file is walked from header to header; where a
-header is wrong, the walk goes on at the next record that is right, and what lies between is noted.
+TensorFlow's readers stop at the first damaged byte of a file. Here a file is scanned from header to header. After a
+damaged header the scan continues at the next valid record, and the bytes in between are reported as a damage.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ import numpy as np
 
 from moxing.framework import file
 from moxing.framework.file.errors import not_exists
-from moxing.framework.file.paths import local_path
-from moxing.tf1.records import FOOTER_BYTES, HEADER_BYTES, are_headers_valid, masked_crc32c
+from moxing.framework.file.urls import local_path
+from moxing.tensorflow.datasets.tfrecord.checksums import FOOTER_BYTES, HEADER_BYTES, are_headers_valid, masked_crc32c
 
-#: Directory beside the data in which the index is kept.
+#: The directory next to the data that keeps the index.
 INDEX_DIRECTORY = ".moxing_index"
 
 #: Bytes around the data of a record.
 FRAME_BYTES = HEADER_BYTES + FOOTER_BYTES
 
-#: Small records are walked through in windows of this size.
+#: Small records are scanned in windows of this size.
 _WINDOW = 1 << 20
-#: After a record as long as this, only the next header is read.
+#: After a record of at least this length, only the next header is read.
 _LARGE_RECORD = 1 << 16
 _HEADERS_AT_ONCE = 512
-#: The search after a damage begins with the first number of bytes and doubles it up to the second.
+#: The search after a damage starts with the first number of bytes and doubles it up to the second.
 _SEARCH_STEP, _SEARCH_STEP_MAX = 1 << 16, 1 << 22
 
-_FILES_NAMED_IN_ERRORS = 5
+_MAX_LISTED = 5
 
 _unpack_length = struct.Struct("<Q").unpack_from
 
 
 @dataclass(frozen=True)
 class Damage:
-    """A place in a file that holds no record that could be read.
+    """A part of a file without a readable record.
 
     Attributes:
       path: the file.
-      offset: where it begins.
-      length: number of bytes to the next good record or to the end of the file.
+      offset: the byte at which the damage begins.
+      length: the number of bytes to the next good record or to the end of the file.
       reason: what is wrong.
 
     Example:
@@ -66,14 +66,14 @@ class Damage:
 
 @dataclass(frozen=True, eq=False)
 class RecordScan:
-    """Where the records of one file are.
+    """The records of one file.
 
     Attributes:
-      size: of the file in bytes, when it was scanned.
-      mtime_ns: time of its last change, when it was scanned.
-      offsets: where each record begins, int64.
-      lengths: bytes of data in each record, int64.
-      damages: places without records.
+      size: the size of the file in bytes when it was scanned.
+      mtime_ns: the time of its last change when it was scanned.
+      offsets: the byte at which each record begins, int64.
+      lengths: the number of bytes of data in each record, int64.
+      damages: the parts of the file without a readable record.
     """
 
     size: int
@@ -84,7 +84,7 @@ class RecordScan:
 
 
 def find_files(base_dir: str, file_pattern: str | Sequence[str]) -> list[str]:
-    """The files in `base_dir` that match, sorted. Hidden files and directories are left out.
+    """Returns the files in `base_dir` that match, sorted. Hidden files and directories are ignored.
 
     Args:
       base_dir: a directory.
@@ -114,7 +114,7 @@ def find_files(base_dir: str, file_pattern: str | Sequence[str]) -> list[str]:
     found = sorted(path for path in matches if not _is_hidden(path, directory) and not file.is_directory(path))
     if not found:
         raise ValueError(
-            f"file_pattern={file_pattern!r}: no file in base_dir={base_dir!r} matches. {_there(directory)}"
+            f"file_pattern={file_pattern!r}: no file in base_dir={base_dir!r} matches. {_describe_content(directory)}"
         )
     return found
 
@@ -123,24 +123,25 @@ def _is_hidden(path: str, directory: str) -> bool:
     return any(part.startswith(".") and part != ".." for part in os.path.relpath(path, directory).split(os.sep))
 
 
-def _there(directory: str) -> str:
+def _describe_content(directory: str) -> str:
     names = [name for name in file.list_directory(directory, remove_sep=False) if not name.startswith(".")]
     if not names:
         return "The directory is empty."
-    more = len(names) - _FILES_NAMED_IN_ERRORS
-    return f"It holds {', '.join(names[:_FILES_NAMED_IN_ERRORS])}{f' and {more} more' if more > 0 else ''}."
+    more = len(names) - _MAX_LISTED
+    return f"It holds {', '.join(names[:_MAX_LISTED])}{f' and {more} more' if more > 0 else ''}."
 
 
 def scan(path: str, progress: Callable[[int], object] = lambda count: None, name: str | None = None) -> RecordScan:
-    """Finds the records of a file by their headers; the data is not read, so a wrong byte in it shows only later.
+    """Finds the records of a file by their headers. The data is not read: a wrong byte in it is found when it is read.
 
-    Only where a header is wrong, the data around it is looked at: of the record before, which may have been cut short
-    or overwritten, and of the one after, to be sure that it is a record.
+    Only around a damaged header the data is checked: of the record before, which may be truncated or overwritten, and
+    of the one after, to make sure that it is a record.
 
     Args:
       path: a local file.
-      progress: is told from time to time how many more bytes are done. What it raises ends the scan.
-      name: what the file is called in messages, if not by its path.
+      progress: called from time to time with the number of bytes scanned since the last call. If it raises, the scan
+        ends.
+      name: the name of the file in messages; None uses its path.
 
     Raises:
       ValueError: the file is compressed.
@@ -175,7 +176,7 @@ def scan(path: str, progress: Callable[[int], object] = lambda count: None, name
 
 
 def read_exactly(descriptor: int, count: int, offset: int) -> bytes:
-    """`count` bytes of an open file, fewer at its end only; safe in many threads.
+    """Reads `count` bytes of an open file, fewer only at its end. Thread-safe.
 
     Example:
       >>> import tempfile
@@ -192,7 +193,7 @@ def read_exactly(descriptor: int, count: int, offset: int) -> bytes:
 
 
 class _Walker:
-    """Goes through one open file and collects records. `position` is where it does not know further."""
+    """Scans one open file and collects its records. `position` is the end of the last valid record."""
 
     def __init__(self, descriptor: int, size: int, progress: Callable[[int], object]) -> None:
         self._descriptor, self._size, self._progress = descriptor, size, progress
@@ -208,7 +209,7 @@ class _Walker:
         return np.concatenate([nothing, *self._offsets]), np.concatenate([nothing, *self._lengths])
 
     def walk(self, start: int) -> None:
-        """From header to header, to the end of the file or to the first header that is wrong."""
+        """Scans from header to header, to the end of the file or to the first damaged header."""
         self.position = start
         is_large = False
         while self.position + FRAME_BYTES <= self._size:
@@ -226,7 +227,7 @@ class _Walker:
             is_large = bool(lengths[-1] >= _LARGE_RECORD)
 
     def _follow_in_window(self, begin: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """Headers, offsets and lengths of records in a part of the file, unchecked, and where the next one would be."""
+        """Returns headers, offsets and lengths of the records in a window, unchecked, and the position after them."""
         window = self.read(begin, _WINDOW)
         offsets: list[int] = []
         lengths: list[int] = []
@@ -241,7 +242,7 @@ class _Walker:
         return headers, relative + begin, np.array(lengths, np.uint64), begin + at
 
     def _follow_one_by_one(self, begin: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        """The same for large records: nothing but their headers is read, some hundreds of them."""
+        """The same for large records: reads only their headers, several hundred of them."""
         headers: list[bytes] = []
         offsets: list[int] = []
         lengths: list[int] = []
@@ -259,33 +260,33 @@ class _Walker:
         return found, np.array(offsets, np.int64), np.array(lengths, np.uint64), at
 
     def _count_valid(self, headers: np.ndarray, offsets: np.ndarray, lengths: np.ndarray) -> int:
-        """How many of the records, from the first on, have a right header and end within the file."""
+        """Returns how many of the records, from the first on, have a valid header and end within the file."""
         if not len(headers):
             return 0
-        # The last one may claim any length, up to 2**64.
+        # The last header may claim any length, up to 2**64.
         room: np.ndarray = self._size - FRAME_BYTES - offsets
         valid = are_headers_valid(headers) & (room >= 0) & (lengths <= np.maximum(room, 0).astype(np.uint64))
         return len(valid) if valid.all() else int(valid.argmin())
 
     def examine(self) -> tuple[int, str]:
-        """Where the damage at `position` begins, and what it is. Takes back the record before it if that is damaged."""
+        """Returns where the damage at `position` begins, and the reason. Drops the record before it if damaged."""
         if self._offsets:
             offset, length = int(self._offsets[-1][-1]), int(self._lengths[-1][-1])
             if offset + FRAME_BYTES + length == self.position and not self._is_data_valid(offset, length):
-                self._take_back()
-                return offset, "a record was cut short or overwritten"
+                self._drop_last()
+                return offset, "a record was truncated or overwritten"
         header = self.read(self.position, HEADER_BYTES)
         is_cut = len(header) < HEADER_BYTES or are_headers_valid(_windows(header))[0]
         return self.position, "the file ends inside a record" if is_cut else "the length of a record is damaged"
 
-    def _take_back(self) -> None:
+    def _drop_last(self) -> None:
         offsets, lengths = self._offsets.pop(), self._lengths.pop()
         if len(offsets) > 1:
             self._offsets.append(offsets[:-1])
             self._lengths.append(lengths[:-1])
 
     def find_record(self, start: int) -> int:
-        """Where the next record begins that is right in every byte; the end of the file if there is none."""
+        """Returns where the next valid record begins; the end of the file if there is none."""
         step = _SEARCH_STEP
         while start + FRAME_BYTES <= self._size:
             chunk = self.read(start, step + HEADER_BYTES - 1)
@@ -315,13 +316,13 @@ def is_checksum_right(data: bytes, stored: bytes) -> bool:
 
 
 def _find_headers(chunk: bytes, longest: int) -> Iterable[int]:
-    """Where in `chunk` the checksum of a length that is not above `longest` stands behind it."""
+    """Returns the positions in `chunk` of valid headers of records of at most `longest` bytes."""
     count = len(chunk) - HEADER_BYTES + 1
     if count <= 0:
         return []
     zero = np.frombuffer(chunk, np.uint8) == 0
-    # Nearly all places fall away because the upper bytes of a length are zero; in files with holes, nearly all that
-    # are left because twelve zeros are no header.
+    # Most positions are excluded because the upper bytes of a length must be zero; in files with holes, most of the
+    # others because twelve zeros are not a header.
     used = (longest.bit_length() + 7) // 8
     upper_zero: np.ndarray = np.ones(count, bool)
     for i in range(used, 8):
@@ -329,17 +330,17 @@ def _find_headers(chunk: bytes, longest: int) -> Iterable[int]:
     all_zero = upper_zero.copy()
     for i in (*range(used), *range(8, HEADER_BYTES)):
         all_zero &= zero[i : i + count]
-    places = np.flatnonzero(upper_zero & ~all_zero)
-    return places[are_headers_valid(_windows(chunk)[places])].tolist()
+    positions = np.flatnonzero(upper_zero & ~all_zero)
+    return positions[are_headers_valid(_windows(chunk)[positions])].tolist()
 
 
 def _windows(data: bytes) -> np.ndarray:
-    """Every run of 12 bytes, without a copy."""
+    """Returns all windows of 12 bytes, without a copy."""
     return np.lib.stride_tricks.sliding_window_view(np.frombuffer(data, np.uint8), HEADER_BYTES)
 
 
 def _refuse_compressed(path: str, begin: bytes) -> None:
-    """Raises for what begins as a compressed TFRecord file."""
+    """Raises an error if a file begins like a compressed TFRecord file."""
     source, target = shlex.quote(path), shlex.quote(path + ".plain")
     if begin[:3] == b"\x1f\x8b\x08":
         kind, command = "GZIP", f"gzip -dc < {source} > {target}"
@@ -349,8 +350,8 @@ def _refuse_compressed(path: str, begin: bytes) -> None:
     else:
         return
     raise ValueError(
-        f"{path!r} is compressed ({kind}), which is not supported: records are read by number, and nothing in a "
-        f"compressed TFRecord file can be reached without reading all before it. "
+        f"{path!r} is compressed ({kind}), which is not supported: records are read by number, and a "
+        f"compressed TFRecord file can only be read from its start. "
         f"Decompress it first, for example with: {command}"
     )
 
@@ -360,5 +361,5 @@ def _is_zlib(begin: bytes) -> bool:
         plain = zlib.decompressobj().decompress(begin, HEADER_BYTES)
     except zlib.error:
         return False
-    # Two bytes are a weak sign: a record must come out.
+    # Two bytes are a weak sign: the content must be a record.
     return len(plain) == HEADER_BYTES and bool(are_headers_valid(_windows(plain))[0])

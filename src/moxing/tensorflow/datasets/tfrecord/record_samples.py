@@ -1,4 +1,4 @@
-"""Records by number, as a data set reads them."""
+"""Records as the numbered samples of a dataset."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.datasets.journal import BadSample, Journal
+from moxing.tensorflow.datasets.bad_samples import BadSample, BadSampleLog
 from moxing.tensorflow.datasets.sample_order import SampleOrder
-from moxing.tensorflow.datasets.sample_source import Features, byte_strings
+from moxing.tensorflow.datasets.sample_source import Features, Samples
 from moxing.tensorflow.datasets.stored.look_ahead import requests_ahead
 from moxing.tensorflow.datasets.tfrecord.record_index import RecordIndex
 from moxing.tensorflow.preprocessing.decoding import explain, image_format_and_size, pixel_limit
 
-#: Records that lie one after the other and are read about together, so that a disk need not jump for each.
+#: The number of neighbouring records that are read at about the same time, to save seeks.
 _RUN = 64
 
-#: The reason where nothing is known to be wrong with a record itself.
+#: The reason if no fault of the record itself is known.
 NOT_BUILT = "the record was read, but the features could not be built from it"
 
-#: Where a `tf.train.Feature` has the values of a type.
+#: The field of a `tf.train.Feature` that has the values of a type.
 _KINDS = {tf.string: "bytes_list", tf.float32: "float_list", tf.int64: "int64_list"}
 
 
-class RecordSamples:
+class RecordSamples(Samples):
     """The records of an index.
 
     Args:
-      index: where they are.
-      explain_content: says what is wrong with a record that could be read but not used; None: it does not know.
+      index: the locations of the records.
+      explain_content: returns what is wrong with a record that was read but cannot be used, or None if unknown.
     """
 
-    columns: Mapping[str, tf.TensorSpec] = {
+    columns = {
         "record": tf.TensorSpec([], tf.string),
         "readable": tf.TensorSpec([], tf.bool),
     }
@@ -44,10 +44,10 @@ class RecordSamples:
 
     def fetch(self, numbers: np.ndarray) -> list[np.ndarray]:
         wanted = numbers.tolist()
-        self._reader.will_need(wanted)  # the disk works on all of them while the first is being read
+        self._reader.will_need(wanted)  # the disk reads all of them while the first one is processed
         records = self._reader.read(wanted)
         readable = np.array([record is not None for record in records])
-        return [byte_strings(record or b"" for record in records), readable]
+        return [np.array([record or b"" for record in records], object), readable]
 
     def explain(self, number: int) -> BadSample:
         path, offset, _ = self._index.locate(number)
@@ -59,20 +59,18 @@ class RecordSamples:
 
 
 class StoredRecordSamples(RecordSamples):
-    """The records of files on a store: those that come next are asked for ahead."""
+    """The records of files on an object store. Those that come next are requested ahead."""
 
-    @property
-    def lookahead(self) -> int:
-        """How many samples ahead are worth asking for."""
-        return requests_ahead()
+    def __init__(self, index: RecordIndex, explain_content: Callable[[bytes], str | None] | None = None) -> None:
+        super().__init__(index, explain_content)
+        self.lookahead = requests_ahead()
 
-    def expect(self, numbers: np.ndarray) -> None:
-        """Asks the store for what is fetched next."""
+    def prefetch(self, numbers: np.ndarray) -> None:
         self._reader.will_need(numbers.tolist())
 
 
 def explain_example(record: bytes, keys: Mapping[str, Any]) -> str | None:
-    """What is wrong with a record that should be a `tf.train.Example` with these keys, or None.
+    """Returns what is wrong with a record that should be a `tf.train.Example` with these keys, or None.
 
     Example:
       >>> explain_example(b'', {'label': tf.FixedLenFeature([], tf.int64)})
@@ -82,7 +80,7 @@ def explain_example(record: bytes, keys: Mapping[str, Any]) -> str | None:
         found = tf.train.Example.FromString(record).features.feature
     except Exception:  # protobuf's own exception, whose class depends on its implementation
         return "not a tf.train.Example"
-    # Asked for with `in`: looking a key up would add it.
+    # Not `found.get`: a lookup would add the key.
     kinds = {key: found[key].WhichOneof("kind") for key in found}
     for key, wanted in keys.items():
         if kinds.get(key) is None:
@@ -96,26 +94,26 @@ def explain_example(record: bytes, keys: Mapping[str, Any]) -> str | None:
 
 
 def _missing(key: str, found: Mapping[str, Any]) -> str:
-    there = f"it has {', '.join(sorted(found))}" if found else "it has no keys at all"
-    return f"has no {key!r}; {there}"
+    keys = f"it has {', '.join(sorted(found))}" if found else "it has no keys at all"
+    return f"has no {key!r}; {keys}"
 
 
 def _explain_values(key: str, values: Sequence[Any], kind: str, wanted: Any) -> str | None:
-    """Why the values under a key are not those that were asked for, or None."""
+    """Returns why the values of a key do not match the requested feature, or None."""
     if not isinstance(wanted, tf.FixedLenFeature | tf.VarLenFeature | tf.FixedLenSequenceFeature):
         return None
     expected = _KINDS[tf.as_dtype(wanted.dtype)]
     if kind != expected:
-        return f"{key!r} is a {kind}, and a feature of {tf.as_dtype(wanted.dtype).name} wants {expected}"
+        return f"{key!r} is a {kind}, but a feature of {tf.as_dtype(wanted.dtype).name} needs {expected}"
     if isinstance(wanted, tf.FixedLenFeature):
         count = tf.TensorShape(wanted.shape).num_elements()
         if count != len(values):
-            return f"{key!r} has {len(values)} values, and tf.FixedLenFeature({wanted.shape}, ...) wants {count}"
+            return f"{key!r} has {len(values)} values, but tf.FixedLenFeature({wanted.shape}, ...) needs {count}"
     return None
 
 
 def explain_image(record: bytes, key: str) -> str:
-    """Why no image could be made of what a `tf.train.Example` has under `key`, as far as that can be told."""
+    """Returns why the image under `key` of a `tf.train.Example` could not be decoded, as far as known."""
     found = tf.train.Example.FromString(record).features.feature
     if key not in found:
         return _missing(key, found)
@@ -126,11 +124,11 @@ def explain_image(record: bytes, key: str) -> str:
     if reason is not None:
         return f"{key!r}: {reason}"
     kind, width, height = image_format_and_size(encoded[0])
-    return f"{NOT_BUILT}; the image is a good {kind}, {width}x{height}"
+    return f"{NOT_BUILT}; the image is a valid {kind}, {width}x{height}"
 
 
 def readable_record(features: Features) -> tf.Tensor:
-    """The bytes of a record; fails where they could not be read."""
+    """Returns the bytes of a record; fails if they could not be read."""
     with tf.control_dependencies([tf.debugging.Assert(features["readable"], ["the record could not be read"])]):
         return tf.identity(features["record"])
 
@@ -138,14 +136,14 @@ def readable_record(features: Features) -> tf.Tensor:
 def record_order(
     index: RecordIndex, num_epochs: int | None, seed: tuple[int, int] | None, shuffle_buffer_size: int
 ) -> SampleOrder:
-    """The order of records: runs of neighbours are shuffled, then the records of as many as the buffer would hold."""
+    """Returns the order of records: shuffles runs of neighbours, then the records within a buffer."""
     runs: list[int] = []
     for count in index.counts.tolist():
         runs += [_RUN] * (count // _RUN) + ([count % _RUN] if count % _RUN else [])
-    return SampleOrder(len(index), num_epochs, seed, runs, mixed=shuffle_buffer_size)
+    return SampleOrder(len(index), num_epochs, seed, runs, shuffled_over=shuffle_buffer_size)
 
 
-def note_damages(index: RecordIndex, journal: Journal) -> None:
-    """Tells of places in the files where no record could be found."""
+def log_damaged_parts(index: RecordIndex, bad_samples: BadSampleLog) -> None:
+    """Adds the parts of the files without a readable record to the log of bad samples."""
     for damage in index.damages:
-        journal.add_bad(BadSample(damage.path, damage.offset, f"{damage.reason} ({damage.length} bytes)"), len(index))
+        bad_samples.add(BadSample(damage.path, damage.offset, f"{damage.reason} ({damage.length} bytes)"), len(index))

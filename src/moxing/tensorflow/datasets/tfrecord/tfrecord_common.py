@@ -1,15 +1,17 @@
-"""Data sets of TFRecord files: the base class for a layout of one's own, and `get_tfrecord`."""
+"""Datasets of TFRecord files: the base class for records in any layout, and `get_tfrecord`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.datasets.arguments import check_counts
+from moxing.tensorflow.datasets.bad_samples import current_bad_sample_log
 from moxing.tensorflow.datasets.base_dataset import BaseDataset
-from moxing.tensorflow.datasets.journal import current_journal
+from moxing.tensorflow.datasets.class_names import current_class_names
 from moxing.tensorflow.datasets.sample_source import Features, SampleSource, with_private_threads
 from moxing.tensorflow.datasets.tfrecord.record_objects import StoredRecordIndex
 from moxing.tensorflow.datasets.tfrecord.record_samples import (
@@ -17,7 +19,7 @@ from moxing.tensorflow.datasets.tfrecord.record_samples import (
     StoredRecordSamples,
     explain_example,
     explain_image,
-    note_damages,
+    log_damaged_parts,
     readable_record,
     record_order,
 )
@@ -26,30 +28,30 @@ from moxing.tensorflow.datasets.tfrecord.tfrecord_metadata import (
     ImageClassificationTFRecordMetadata,
 )
 from moxing.tf1.contrib import slim
-from moxing.tf1.data_seeds import dataset_seed
+from moxing.tf1.graph.data_seeds import dataset_seed
 
 __all__ = ["BaseTFRecordDataset", "BaseTFRecordMetadata", "ImageClassificationTFRecordMetadata", "get_tfrecord"]
 
 
 class BaseTFRecordDataset(BaseDataset):
-    """Records in a layout of the user's own. A subclass says what their features are; make it inside `input_fn`.
+    """Records in any layout. A subclass defines the features. Create it inside `input_fn`.
 
-    A subclass overrides `_build_features`, which is given the parsed tensors in the order of `feature_keys` and calls
-    `self._add_feature(name, tensor)` for each feature. In the first versions it overrode `_parser(self, record)`, which
-    returns the tensors, and `_build_feature`, which is given them. Without either, the features are the parsed tensors
-    under their keys.
+    A subclass overrides `_build_features`. It takes the parsed tensors in the order of `feature_keys` and calls
+    `self._add_feature(name, tensor)` for each feature. In the first versions of MoXing a subclass overrode
+    `_parser(self, record)`, which returns the tensors, and `_build_feature`, which takes them; this still works.
+    Without any of them, the features are the parsed tensors under their keys.
 
     Args:
       metadata: a `BaseTFRecordMetadata`.
       feature_keys: the keys to parse.
-      feature_values: for each key what is there, such as `tf.FixedLenFeature([], tf.int64)`.
-      shuffle: every epoch in an order of its own.
-      num_parallel: groups of records that are read, and records that are parsed, at once.
-      num_epochs: how often the data is gone through; None: without end.
-      shuffle_buffer_size: over how many records the order is mixed.
-      batch_size: records per batch; None: single ones, for `mox.run` to batch.
-      drop_remainder: leave out the last batch if it is short.
-      private_num_threads: threads of the data set's own; 0: TensorFlow's.
+      feature_values: the type of each key, such as `tf.FixedLenFeature([], tf.int64)`.
+      shuffle: whether to shuffle the records, in another order each epoch.
+      num_parallel: the number of groups of records that are read, and of records that are parsed, in parallel.
+      num_epochs: the number of passes over the data; None repeats it forever.
+      shuffle_buffer_size: the number of records to shuffle over.
+      batch_size: records per batch; None returns single records, which `mox.run` batches.
+      drop_remainder: whether to drop the last batch if it is short.
+      private_num_threads: the number of threads of the dataset's own; 0 uses TensorFlow's.
 
     Example:
       >>> import tempfile
@@ -94,30 +96,27 @@ class BaseTFRecordDataset(BaseDataset):
         def finish(dataset: tf.data.Dataset) -> tf.data.Dataset:
             if batch_size is not None:
                 dataset = dataset.batch(batch_size, drop_remainder=drop_remainder)
-            return with_private_threads(dataset, private_num_threads)
+            return with_private_threads(dataset, private_num_threads) if private_num_threads else dataset
 
         check_counts(batch_size=batch_size)
         check_counts(at_least=0, private_num_threads=private_num_threads)
         self._source = record_source(
             metadata,
             [(lambda features: self._features_of(readable_record(features)), num_parallel)],
-            shuffle=shuffle,
-            num_parallel=num_parallel,
-            num_epochs=num_epochs,
-            shuffle_buffer_size=shuffle_buffer_size,
+            RecordReading(shuffle, num_parallel, num_epochs, shuffle_buffer_size),
             finish=finish,
             samples_per_element=batch_size or 1,
-            # What a _parser of the user's own expects of a record is not known.
+            # What the user's own _parser expects of a record is unknown.
             explain_content=None if self._overridden("_parser") else lambda record: explain_example(record, self._keys),
         )
 
     def _parser(self, record: tf.Tensor) -> Any:
-        """The tensors of a serialised record, in the order of `feature_keys`."""
+        """Returns the tensors of a serialised record, in the order of `feature_keys`."""
         parsed = tf.parse_single_example(record, self._keys)
         return tuple(parsed[key] for key in self._keys)
 
     def _build_features(self, *tensors: Any) -> None:
-        """Turns the tensors of a record into features; to be overridden."""
+        """Adds the features of a record; override it."""
         if len(tensors) != len(self._keys):
             raise ValueError(
                 f"{type(self).__name__}: _parser returned {len(tensors)} values for {len(self._keys)} feature_keys; "
@@ -131,7 +130,7 @@ class BaseTFRecordDataset(BaseDataset):
         self._build_features(*tensors)
 
     def _add_feature(self, name: str, tensor: Any) -> None:
-        """Names a tensor, for `get`."""
+        """Adds a feature, for `get`."""
         self._built[name] = tensor if isinstance(tensor, tf.SparseTensor) else tf.convert_to_tensor(tensor)
 
     def _features_of(self, record: tf.Tensor) -> Features:
@@ -140,7 +139,7 @@ class BaseTFRecordDataset(BaseDataset):
         self._build_feature(*(parsed if isinstance(parsed, tuple | list) else [parsed]))
         if not self._built:
             raise ValueError(
-                f"{type(self).__name__}: _build_features named no feature; call self._add_feature(name, tensor)."
+                f"{type(self).__name__}: _build_features added no feature; call self._add_feature(name, tensor)."
             )
         return self._built
 
@@ -148,36 +147,67 @@ class BaseTFRecordDataset(BaseDataset):
         return getattr(type(self), method) is not getattr(BaseTFRecordDataset, method)
 
 
+@dataclass(frozen=True)
+class RecordReading:
+    """The order and the parallelism in which records are read.
+
+    Attributes:
+      shuffle: whether to shuffle the records, in another order each epoch.
+      num_parallel: the number of groups of records that are read in parallel.
+      num_epochs: the number of passes over the data; None repeats it forever.
+      shuffle_buffer_size: the number of records to shuffle over.
+      capacity: the number of records to prefetch.
+    """
+
+    shuffle: bool = True
+    num_parallel: int = 8
+    num_epochs: int | None = None
+    shuffle_buffer_size: int = 6400
+    capacity: int = 256
+
+
 def record_source(
     metadata: BaseTFRecordMetadata,
     stages: list[tuple[Callable[[Features], Features], int]],
-    *,
-    shuffle: bool,
-    num_parallel: int,
-    num_epochs: int | None,
-    shuffle_buffer_size: int,
-    finish: Callable[[tf.data.Dataset], tf.data.Dataset],
-    samples_per_element: int,
+    reading: RecordReading,
+    finish: Callable[[tf.data.Dataset], tf.data.Dataset] = lambda dataset: dataset,
+    samples_per_element: int = 1,
     explain_content: Callable[[bytes], str | None] | None = None,
 ) -> SampleSource:
-    """The records of `metadata` as numbered samples; see `SampleSource` for the rest."""
+    """Returns the source of the records of `metadata`.
+
+    Args:
+      metadata: the files.
+      stages: as in `SampleSource`.
+      reading: the order and the parallelism.
+      finish: as in `SampleSource`.
+      samples_per_element: as in `SampleSource`.
+      explain_content: returns what is wrong with a record that was read but cannot be used, or None if unknown.
+    """
     if not isinstance(metadata, BaseTFRecordMetadata):
         raise ValueError(f"metadata={metadata!r}: expected a BaseTFRecordMetadata or one of its subclasses.")
-    check_counts(num_parallel=num_parallel, num_epochs=num_epochs, shuffle_buffer_size=shuffle_buffer_size)
-    seed, journal = dataset_seed(), current_journal()
-    note_damages(metadata.index, journal)
+    check_counts(
+        num_parallel=reading.num_parallel,
+        num_epochs=reading.num_epochs,
+        shuffle_buffer_size=reading.shuffle_buffer_size,
+    )
+    seed, bad_samples = dataset_seed(), current_bad_sample_log()
+    log_damaged_parts(metadata.index, bad_samples)
     labels = getattr(metadata, "labels_to_names", None)
     if labels:
-        journal.add_labels(labels)
+        current_class_names().add(labels)
     is_stored = isinstance(metadata.index, StoredRecordIndex)
     return SampleSource(
         (StoredRecordSamples if is_stored else RecordSamples)(metadata.index, explain_content),
-        record_order(metadata.index, num_epochs, seed if shuffle else None, shuffle_buffer_size),
+        record_order(
+            metadata.index, reading.num_epochs, seed if reading.shuffle else None, reading.shuffle_buffer_size
+        ),
         seed,
-        journal,
+        bad_samples,
         stages,
-        # Requests to a store have threads of their own.
-        fetchers=1 if is_stored else num_parallel,
+        capacity=reading.capacity,
+        # Requests to an object store have threads of their own.
+        fetchers=1 if is_stored else reading.num_parallel,
         finish=finish,
         samples_per_element=samples_per_element,
     )
@@ -187,11 +217,9 @@ def decoded_source(
     metadata: BaseTFRecordMetadata,
     keys_to_features: Mapping[str, Any],
     items_to_handlers: Mapping[str, Any],
-    num_epochs: int | None,
-    shuffle: bool,
-    num_parallel: int = 8,
+    reading: RecordReading,
 ) -> SampleSource:
-    """Records that slim's decoders take apart."""
+    """Returns the source of records that slim's `TFExampleDecoder` decodes; for the arguments see `get_tfrecord`."""
     for item, handler in items_to_handlers.items():
         for key in handler.keys:
             if key not in keys_to_features:
@@ -212,13 +240,8 @@ def decoded_source(
 
     return record_source(
         metadata,
-        [(decode, num_parallel)],
-        shuffle=shuffle,
-        num_parallel=num_parallel,
-        num_epochs=num_epochs,
-        shuffle_buffer_size=6400,
-        finish=lambda dataset: dataset,
-        samples_per_element=1,
+        [(decode, reading.num_parallel)],
+        reading,
         explain_content=explain_decoded,
     )
 
@@ -237,16 +260,16 @@ def get_tfrecord(
     num_epochs: int | None = None,
     shuffle: bool = True,
 ) -> BaseDataset:
-    """A data set of TFRecord files that slim's decoders take apart, for `input_fn` or any TensorFlow 1 graph.
+    """Returns a dataset of TFRecord files that slim's decoders decode, for `input_fn` or any TensorFlow 1 graph.
 
     Args:
       dataset_dir: the directory of the files.
       file_pattern: a glob such as `'*.tfrecord'`, or several.
       keys_to_features: what stands in a record, for `tf.parse_single_example`.
-      items_to_handlers: for every feature its handler, such as `slim.tfexample_decoder.Tensor('label')`.
-      num_samples: the number of records, if it is known.
-      num_epochs: how often the data is gone through; None: without end.
-      shuffle: every epoch in an order of its own.
+      items_to_handlers: the handler of every feature, such as `slim.tfexample_decoder.Tensor('label')`.
+      num_samples: the number of records, if known.
+      num_epochs: the number of passes over the data; None repeats it forever.
+      shuffle: whether to shuffle the records, in another order each epoch.
 
     Returns:
       An object whose `get([name, ...])` returns the tensors of a record.
@@ -265,4 +288,5 @@ def get_tfrecord(
       [42]
     """
     metadata = BaseTFRecordMetadata(dataset_dir, file_pattern, num_samples)
-    return _DecodedTFRecords(decoded_source(metadata, keys_to_features, items_to_handlers, num_epochs, shuffle))
+    reading = RecordReading(shuffle, num_epochs=num_epochs)
+    return _DecodedTFRecords(decoded_source(metadata, keys_to_features, items_to_handlers, reading))

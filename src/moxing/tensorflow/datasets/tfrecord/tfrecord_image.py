@@ -1,4 +1,4 @@
-"""Data sets of images in TFRecord files, in the layout of TF-Slim."""
+"""Datasets of images in TFRecord files, in the layout of TF-Slim."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from moxing.tensorflow.datasets.base_dataset import BaseDataset
 from moxing.tensorflow.datasets.image_stages import PREPROCESSED, ImageStages
 from moxing.tensorflow.datasets.sample_source import Features
 from moxing.tensorflow.datasets.tfrecord.record_samples import explain_example, explain_image, readable_record
-from moxing.tensorflow.datasets.tfrecord.tfrecord_common import decoded_source, record_source
+from moxing.tensorflow.datasets.tfrecord.tfrecord_common import RecordReading, decoded_source, record_source
 from moxing.tensorflow.datasets.tfrecord.tfrecord_metadata import ImageClassificationTFRecordMetadata
 
-#: The keys of TF-Slim's image records. The file name and the class name are not in all of them.
+#: The keys of TF-Slim's image records. Not all records have the file name and the class name.
 SLIM_FEATURES: Mapping[str, Any] = {
     "image/encoded": tf.FixedLenFeature([], tf.string),
     "image/class/label": tf.FixedLenFeature([], tf.int64),
@@ -27,19 +27,19 @@ SLIM_FEATURES: Mapping[str, Any] = {
 
 
 _FIRST_FORM = ("metadata", "keys_to_features", "items_to_handlers")
-#: What can be given beside them.
+#: The arguments that can be combined with them.
 _WITH_FIRST_FORM = (*_FIRST_FORM, "shuffle", "num_readers", "num_epochs", "num_parallel")
 
 
 def _accepts_first_form(initialize: Callable[..., None]) -> Callable[..., None]:
-    """Lets the first versions' `(metadata, keys_to_features, items_to_handlers, ...)` in, by position or by name."""
+    """Also accepts the signature of the first versions: `(metadata, keys_to_features, items_to_handlers, ...)`."""
 
     @functools.wraps(initialize)
     def either(self: Any, *arguments: Any, **named: Any) -> None:
         if len(arguments) > 1 and isinstance(arguments[1], Mapping):
             if len(arguments) > len(_FIRST_FORM) or not named.keys().isdisjoint(_FIRST_FORM[: len(arguments)]):
                 raise TypeError(
-                    f"expected (metadata, keys_to_features, items_to_handlers) and all else by name, got "
+                    f"expected (metadata, keys_to_features, items_to_handlers) and all other arguments by name, got "
                     f"{len(arguments)} arguments by position and {', '.join(named) or 'none'} by name."
                 )
             named = {**dict(zip(_FIRST_FORM, arguments, strict=False)), **named}
@@ -49,7 +49,7 @@ def _accepts_first_form(initialize: Callable[..., None]) -> Callable[..., None]:
             if unused or len(arguments) > 1:
                 raise ValueError(
                     f"{', '.join(unused) or 'arguments by position'}: not used with keys_to_features, where handlers "
-                    f"make the features; there are {', '.join(_WITH_FIRST_FORM)}."
+                    f"return the features; expected some of {', '.join(_WITH_FIRST_FORM)}."
                 )
         initialize(self, *arguments, **named)
 
@@ -57,31 +57,32 @@ def _accepts_first_form(initialize: Callable[..., None]) -> Callable[..., None]:
 
 
 class ImageClassificationTFRecordDataset(BaseDataset):
-    """Images with labels from TFRecord files. Make it inside `input_fn`.
+    """Images with labels from TFRecord files. Create it inside `input_fn`.
 
-    Features: `image` (uint8, height x width x 3, unless an augmentation says otherwise), `label` (int64), `label_desc`
-    (the class's name), `image_name` (empty where the records have none), and the custom ones under their keys.
+    Features: `image` (uint8, height x width x 3, unless an augmentation changes that), `label` (int64), `label_desc`
+    (the class name), `image_name` (empty if the records have none), and the custom features under their keys.
 
     Args:
       metadata: an `ImageClassificationTFRecordMetadata`.
-      batch_size: samples per batch; None: single samples, for `mox.run` to batch.
-      shuffle: every epoch in an order of its own.
-      shuffle_buffer_size: over how many records the order is mixed.
-      num_parallel: groups of records that are read, and records that are decoded, at once.
-      num_epochs: how often the data is gone through; None: without end.
-      cache_dir: keep decoded images in this directory for the following epochs; 'ENV': `$DLS_LOCAL_CACHE_PATH`.
-      preprocess_fn: `(image_name, image_buf, label, label_desc)` to the same four, in place of decoding and resizing;
-        with `batch_size` it is given batches.
+      batch_size: samples per batch; None returns single samples, which `mox.run` batches.
+      shuffle: whether to shuffle the records, in another order each epoch.
+      shuffle_buffer_size: the number of records to shuffle over.
+      num_parallel: the number of groups of records that are read, and of records that are decoded, in parallel.
+      num_epochs: the number of passes over the data; None repeats it forever.
+      cache_dir: a directory that keeps decoded images for the following epochs; 'ENV' is `$DLS_LOCAL_CACHE_PATH`.
+      preprocess_fn: takes `(image_name, image_buf, label, label_desc)` and returns the same four; it replaces decoding
+        and resizing. With `batch_size` it is called with batches.
       image_size: a number, or (height, width), to resize to (nearest neighbour).
-      remove_cache_on_finish: remove the cache when the process ends.
-      private_num_threads: threads of the data set's own; 0: TensorFlow's.
-      custom_feature_keys: further keys to parse.
-      custom_feature_values: for each of them what is there, such as `tf.FixedLenFeature([], tf.float32)`.
-      drop_remainder: leave out the last batch if it is short.
-      augmentation_fn: from one image to one image; those of `mox.get_data_augmentation_fn` decode only what they use.
-      label_one_hot: `label` is a vector of float32.
-      keys_to_features, items_to_handlers, num_readers: the form of the first versions, `(metadata, keys_to_features,
-        items_to_handlers, shuffle=, num_readers=, num_epochs=)`: slim's handlers make the features.
+      remove_cache_on_finish: whether to remove the cache when the process ends.
+      private_num_threads: the number of threads of the dataset's own; 0 uses TensorFlow's.
+      custom_feature_keys: more keys to parse.
+      custom_feature_values: the type of each of these keys, such as `tf.FixedLenFeature([], tf.float32)`.
+      drop_remainder: whether to drop the last batch if it is short.
+      augmentation_fn: takes an image and returns an image. One of `mox.get_data_augmentation_fn` decodes only the part
+        of an image that it uses.
+      label_one_hot: whether `label` is a one-hot float32 vector.
+      keys_to_features, items_to_handlers, num_readers: the signature of the first versions, `(metadata,
+        keys_to_features, items_to_handlers, shuffle=, num_readers=, num_epochs=)`: slim's handlers return the features.
     """
 
     @_accepts_first_form
@@ -114,10 +115,11 @@ class ImageClassificationTFRecordDataset(BaseDataset):
                 raise ValueError("keys_to_features and items_to_handlers: expected both or neither.")
             readers = num_parallel if num_readers is None else num_readers
             check_counts(num_readers=readers)
-            self._source = decoded_source(metadata, keys_to_features, items_to_handlers, num_epochs, shuffle, readers)
+            reading = RecordReading(shuffle, readers, num_epochs)
+            self._source = decoded_source(metadata, keys_to_features, items_to_handlers, reading)
             return
         if num_readers is not None:
-            raise ValueError(f"num_readers={num_readers}: it belongs to keys_to_features; here it is num_parallel.")
+            raise ValueError(f"num_readers={num_readers}: only valid with keys_to_features; pass num_parallel instead.")
         keys = list(custom_feature_keys or ())
         if len(keys) != len(custom_feature_values or ()):
             raise ValueError(
@@ -127,11 +129,13 @@ class ImageClassificationTFRecordDataset(BaseDataset):
         for key in keys:
             if key in PREPROCESSED or keys.count(key) > 1:
                 raise ValueError(
-                    f"custom_feature_keys={keys!r}: {key!r} would take the place of another feature. For records in a "
-                    "layout of your own, derive a class from BaseTFRecordDataset."
+                    f"custom_feature_keys={keys!r}: {key!r} would replace another feature. For records in another "
+                    "layout, derive a class from BaseTFRecordDataset."
                 )
         if label_one_hot and not metadata.num_classes:
-            raise ValueError("label_one_hot=True: give the metadata num_classes, or a labels.txt beside the files.")
+            raise ValueError(
+                "label_one_hot=True: pass num_classes to the metadata, or put a labels.txt next to the files."
+            )
         check_counts(batch_size=batch_size, num_parallel=num_parallel)
         check_counts(at_least=0, private_num_threads=private_num_threads)
         parsed = {**SLIM_FEATURES, **dict(zip(keys, custom_feature_values or (), strict=True))}
@@ -166,10 +170,7 @@ class ImageClassificationTFRecordDataset(BaseDataset):
         self._source = record_source(
             metadata,
             [(parse, num_parallel), *images.stages()],
-            shuffle=shuffle,
-            num_parallel=num_parallel,
-            num_epochs=num_epochs,
-            shuffle_buffer_size=shuffle_buffer_size,
+            RecordReading(shuffle, num_parallel, num_epochs, shuffle_buffer_size),
             finish=images.finish,
             samples_per_element=batch_size or 1,
             explain_content=lambda record: explain_example(record, parsed) or explain_image(record, "image/encoded"),
@@ -177,15 +178,15 @@ class ImageClassificationTFRecordDataset(BaseDataset):
 
 
 def _names_table(labels_to_names: Mapping[int, str] | None) -> list[str] | None:
-    """Class names in the order of their numbers, with empty ones for numbers that have none."""
+    """Returns the class names in the order of their labels, "" for a label without a name."""
     if not labels_to_names:
         return None
     return [labels_to_names.get(number, "") for number in range(max(labels_to_names) + 1)]
 
 
 def _name_of(names: list[str], label: tf.Tensor) -> tf.Tensor:
-    place = tf.clip_by_value(label, 0, len(names) - 1)
-    return tf.where(tf.equal(place, label), tf.gather(tf.constant(names), place), tf.constant(""))
+    index = tf.clip_by_value(label, 0, len(names) - 1)
+    return tf.where(tf.equal(index, label), tf.gather(tf.constant(names), index), tf.constant(""))
 
 
 def _cache(

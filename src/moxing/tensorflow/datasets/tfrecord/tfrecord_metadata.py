@@ -1,4 +1,4 @@
-"""What is known of TFRecord files without building a graph. Make these in the main function."""
+"""Metadata of TFRecord files, known before any graph is built."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import cached_property
 import tensorflow.compat.v1 as tf
 
 from moxing.framework import file
-from moxing.framework.file.paths import local_path
+from moxing.framework.file.urls import local_path
 from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.raw.labels import read_label_map
 from moxing.tensorflow.datasets.stored.objects import (
     StoredObject,
     is_stored,
     list_tree,
-    require_place,
+    require_remote,
     stored_object,
 )
 from moxing.tensorflow.datasets.tfrecord.record_files import find_files
@@ -25,14 +25,14 @@ from moxing.tensorflow.datasets.tfrecord.record_objects import StoredRecordIndex
 
 
 class BaseTFRecordMetadata:
-    """TFRecord files and how many records they hold.
+    """TFRecord files and their number of records. It builds no graph: create it anywhere.
 
     Args:
-      base_dir: their directory, a path or a url.
+      base_dir: the directory of the files, a path or a url.
       file_pattern: a glob such as `'train-*'`, or several.
-      num_samples: the number of records. Without it they are counted when it is asked for, which is done once and then
-        kept beside the files; with it nothing is read before the data set is made.
-      redirect_dir: read the files of the same names from this directory instead, a local copy for instance.
+      num_samples: the number of records. If it is missing, they are counted on first use; the result is kept next to
+        the files. If it is passed, nothing is read before the dataset is created.
+      redirect_dir: reads the files of the same names from this directory instead, for instance a local copy.
 
     Example:
       >>> import tempfile
@@ -60,16 +60,16 @@ class BaseTFRecordMetadata:
             self.files = find_files(base_dir, file_pattern)
         if redirect_dir is not None:
             self._redirect(redirect_dir)
-        self._given = num_samples
+        self._num_samples = num_samples
 
     @cached_property
     def index(self) -> RecordIndex:
-        """Where every record is."""
+        """The locations of the records."""
         index = StoredRecordIndex.of(self._objects) if self._objects else RecordIndex.build(self.files)
-        if self._given is not None and self._given != len(index):
+        if self._num_samples is not None and self._num_samples != len(index):
             tf.logging.warning(
-                "num_samples=%d was given, and the files of %s hold %d records: %d are read in an epoch.",
-                self._given,
+                "num_samples=%d, but the files in %s hold %d records: an epoch has %d records.",
+                self._num_samples,
                 self.base_dir,
                 len(index),
                 len(index),
@@ -78,38 +78,38 @@ class BaseTFRecordMetadata:
 
     @property
     def versions(self) -> list[str]:
-        """The files with what tells one version of them from the next."""
+        """The files, each with an identifier of its version."""
         if self._objects:
             return [f"{item.url}:{item.length}:{item.version}" for item in self._objects]
         stamps = [(path, os.stat(path)) for path in self.files]
         return [f"{path}:{status.st_size}:{status.st_mtime_ns}" for path, status in stamps]
 
     def _redirect(self, redirect_dir: str) -> None:
-        """Takes the files of the same names in another directory."""
+        """Replaces the files by those of the same names in another directory."""
         if self._objects:
             names = [path[len(self.base_dir.rstrip("/")) + 1 :] for path in self.files]
         else:
             names = [os.path.relpath(path, local_path(self.base_dir, "base_dir")) for path in self.files]
         if is_stored(redirect_dir):
-            place = require_place(redirect_dir, "redirect_dir")
-            found = {entry.relative: entry for entry in list_tree(place, "redirect_dir") if not entry.is_directory}
-            self.files = [place.child(name).url for name in names]
+            remote = require_remote(redirect_dir, "redirect_dir")
+            found = {entry.relative: entry for entry in list_tree(remote, "redirect_dir") if not entry.is_directory}
+            self.files = [remote.child(name).url for name in names]
             missing = [path for name, path in zip(names, self.files, strict=True) if name not in found]
         else:
             self.files = [os.path.join(local_path(redirect_dir, "redirect_dir"), name) for name in names]
             missing = [path for path in self.files if not os.path.isfile(path)]
         if missing:
-            raise ValueError(f"redirect_dir={redirect_dir!r}: {missing[0]} is missing, of {len(missing)} such files.")
-        self._objects = [stored_object(place, found[name]) for name in names] if is_stored(redirect_dir) else []
+            raise ValueError(f"redirect_dir={redirect_dir!r}: {len(missing)} files are missing, {missing[0]} for one.")
+        self._objects = [stored_object(remote, found[name]) for name in names] if is_stored(redirect_dir) else []
 
     @property
     def num_samples(self) -> int:
-        """The number of records: as given, else counted."""
-        return len(self.index) if self._given is None else self._given
+        """The number of records: the argument, or counted."""
+        return len(self.index) if self._num_samples is None else self._num_samples
 
     @property
     def total_num_samples(self) -> int:
-        """The same, under the name that raw data sets have for it."""
+        """The same, under the name that image folders use."""
         return self.num_samples
 
 
@@ -117,16 +117,16 @@ class ImageClassificationTFRecordMetadata(BaseTFRecordMetadata):
     """TFRecord files of images with labels, in the layout of TF-Slim.
 
     Args:
-      base_dir: their directory, a path or a url.
+      base_dir: the directory of the files, a path or a url.
       file_pattern: a glob such as `'train-*'`, or several.
-      num_samples: the number of records; counted if not given.
-      redirect_dir: read the files of the same names from this directory instead.
-      num_classes: how many classes there are; 0: as many as the label file names.
+      num_samples: the number of records; counted if missing.
+      redirect_dir: reads the files of the same names from this directory instead.
+      num_classes: the number of classes; 0 takes it from the label file.
       label_map_file: the file in `base_dir` with lines `0: name`; it may be missing.
 
     Attributes:
-      labels_to_names: class names by number, None without a label file.
-      num_classes: the number of classes, 0 where it is not known.
+      labels_to_names: the class names by label; None without a label file.
+      num_classes: the number of classes, 0 if unknown.
     """
 
     def __init__(

@@ -1,4 +1,9 @@
-"""Hooks: what happens beside the steps. One file a hook; those that users name are exported here."""
+"""Hooks that users pass in `ModelSpec(hooks=[...])`; one hook a file.
+
+`AggregativeSessionRunHook` is the base class of the original API. `RunHook` (`run_hook.py`) and `EvaluationHook`
+(`evaluation.py`) are ours: the run serves them between steps, so the steps still run many per call. `user_hooks.py`
+runs the hooks around the steps. Import hooks from here; users write `mox.EarlyStoppingHook` and so on.
+"""
 
 from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHook
 from moxing.tensorflow.executor.hooks.best_checkpoint import BestCheckpointHook

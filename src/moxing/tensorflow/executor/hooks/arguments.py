@@ -1,14 +1,14 @@
-"""Checking the arguments of hooks: errors name the hook, the argument, the value and what would be right."""
+"""Checks arguments of hooks. Errors name the hook, the argument, the value and what is expected."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from moxing.framework.util.numbers_given import is_number
+from moxing.framework.util.number_checks import is_number
 
 
 class ChecksArguments:
-    """For classes that check what they are given."""
+    """Mixin with checks of arguments."""
 
     def _count(self, argument: str, value: Any, least: int = 1) -> int:
         if not is_number(value) or value % 1 or value < least:

@@ -1,9 +1,9 @@
-"""Keeping the best checkpoint beside the newest ones."""
+"""Keeps the best checkpoint."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from moxing.tensorflow.executor.hooks.evaluation import Control, EvaluationHook
@@ -13,24 +13,24 @@ from moxing.tensorflow.executor.hooks.gain import Best, higher_is_better
 class BestCheckpointHook(EvaluationHook):
     """Keeps the best checkpoint by a metric of the evaluation data in `log_dir/best`.
 
-    A checkpoint is written after every evaluation that is more than `min_delta` better than the best one before; the
-    best value goes with the run's checkpoints, so that a run that goes on compares with it.
+    Writes a checkpoint after every evaluation that improves on the best value by more than `min_delta`. The best value
+    is saved with the checkpoints of the run, so a resumed run compares with it.
 
     Needs `mox.run(inter_mode=mox.ModeKeys.EVAL, log_dir=...)`.
 
     Args:
-      monitor_info: scalar tensors of `model_fn` by name, each the mean over a batch.
-      monitor: the name of the one that decides.
-      batch_size: how many samples a training step takes.
-      samples_in_train: how many samples an epoch has.
-      samples_in_eval: how many samples an evaluation takes, from the start of the data; None: all.
-      evaluate_every_n_epochs: the period.
-      min_delta: what a gain must exceed.
-      mode: `max`, `min`, or `auto`: `max` for names such as accuracy, auc, precision, recall, else `min`.
-      keep: how many checkpoints stay: those of the last gains.
-      directory: where in `log_dir` they stand.
-      prefix: begins the line.
-      input_fn: gives other data than `mox.run`'s `input_fn`, see `EvaluationHook`.
+      monitor_info: scalar tensors of `model_fn` by name, each a mean over a batch.
+      monitor: the name of the metric to monitor.
+      batch_size: number of samples in a training step.
+      samples_in_train: number of samples in an epoch.
+      samples_in_eval: number of samples to evaluate, from the start of the data; None for all.
+      evaluate_every_n_epochs: epochs between two evaluations.
+      min_delta: a change of at most this much is no improvement.
+      mode: `max`, `min`, or `auto`: `max` for names like accuracy, auc, precision or recall, else `min`.
+      keep: number of best checkpoints to keep, the latest ones.
+      directory: their directory in `log_dir`.
+      prefix: start of the log line.
+      input_fn: reads the data to evaluate, instead of the `input_fn` of `mox.run`; see `EvaluationHook`.
 
     Example:
       >>> import tensorflow.compat.v1 as tf
@@ -41,6 +41,7 @@ class BestCheckpointHook(EvaluationHook):
     """
 
     keeps_best = True
+    shares_directory = False
 
     def __init__(
         self,
@@ -75,15 +76,3 @@ class BestCheckpointHook(EvaluationHook):
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         self._best.load_state(state)
-
-
-def check_directories(hooks: Sequence[EvaluationHook]) -> None:
-    """Raises where two hooks would keep their best checkpoints in one directory."""
-    taken = [hook.directory if isinstance(hook, BestCheckpointHook) else "best" for hook in hooks if hook.keeps_best]
-    own = [hook.directory for hook in hooks if isinstance(hook, BestCheckpointHook)]
-    for directory in own:
-        if taken.count(directory) > 1:
-            raise ValueError(
-                f"mox.BestCheckpointHook(directory={directory!r}): another hook keeps its best checkpoint there too, "
-                "by a metric of its own; give another name."
-            )

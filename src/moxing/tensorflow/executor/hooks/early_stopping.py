@@ -1,4 +1,4 @@
-"""Ending the training when a metric does not get better any more."""
+"""Stops the training when a metric no longer improves."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from moxing.tensorflow.executor.hooks.gain import Best, higher_is_better
 
 
 class EarlyStoppingHook(EvaluationHook):
-    """Stops the training after `patience` evaluations in a row without a gain.
+    """Stops the training after `patience` evaluations in a row without improvement.
 
-    A gain is a value that is more than `min_delta` better than the best one before; the first evaluation sets it. Best
-    value and waiting go with the checkpoints, so that a run that goes on decides as if it had never stopped.
+    A value improves if it is more than `min_delta` better than the best one before. Best value and count are saved with
+    the checkpoints, so a resumed run decides as if it had never stopped.
 
     Needs `mox.run(inter_mode=mox.ModeKeys.EVAL)`.
 
     Args:
-      monitor_info: scalar tensors of `model_fn` by name, each the mean over a batch.
-      monitor: the name of the one that decides.
-      batch_size: how many samples a training step takes.
-      samples_in_train: how many samples an epoch has.
-      samples_in_eval: how many samples an evaluation takes, from the start of the data; None: all.
-      evaluate_every_n_epochs: the period.
-      min_delta: what a gain must exceed.
-      patience: how many evaluations in a row without a gain end the training.
-      prefix: begins the line.
-      mode: `max`, `min`, or `auto`: `max` for names such as accuracy, auc, precision, recall, else `min`.
-      restore_best: keep the best variables in `log_dir/best`, and end the training with them.
-      input_fn: gives other data than `mox.run`'s `input_fn`, see `EvaluationHook`.
+      monitor_info: scalar tensors of `model_fn` by name, each a mean over a batch.
+      monitor: the name of the metric to monitor.
+      batch_size: number of samples in a training step.
+      samples_in_train: number of samples in an epoch.
+      samples_in_eval: number of samples to evaluate, from the start of the data; None for all.
+      evaluate_every_n_epochs: epochs between two evaluations.
+      min_delta: a change of at most this much is no improvement.
+      patience: number of evaluations in a row without improvement that end the training.
+      prefix: start of the log line.
+      mode: `max`, `min`, or `auto`: `max` for names like accuracy, auc, precision or recall, else `min`.
+      restore_best: keep the best variables in `log_dir/best` and restore them at the end of the training.
+      input_fn: reads the data to evaluate, instead of the `input_fn` of `mox.run`; see `EvaluationHook`.
 
     Example:
       >>> import tensorflow.compat.v1 as tf

@@ -1,56 +1,67 @@
-"""What all hooks share that evaluate inside training."""
+"""The base class of hooks that evaluate inside training."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.util.numbers_given import is_number
+from moxing.framework.util.number_checks import is_number
 from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHook
 from moxing.tensorflow.executor.hooks.arguments import ChecksArguments
 from moxing.tensorflow.executor.hooks.gain import MODES
+
+#: The directory in `log_dir` of the best variables.
+BEST = "best"
 
 
 class Control(Protocol):
     """What a hook can do to the run after an evaluation."""
 
     def stop(self, why: str) -> None:
-        """Ends the training after this step."""
+        """Ends the training after this step.
+
+        Args:
+          why: the reason, for the log.
+        """
 
     def scale_learning_rate(self, factor: float) -> None:
-        """From now on the learning rate is what the optimizer's schedule says, times `factor`."""
+        """From now on multiplies the learning rate of the optimizer's schedule by `factor`."""
 
-    def keep_best(self, directory: str = "best", most: int = 1) -> None:
-        """Writes a checkpoint of now to a directory in `log_dir`, where the last `most` of them stay."""
+    def keep_best(self, directory: str = BEST, most: int = 1) -> None:
+        """Writes a checkpoint to a directory in `log_dir`, which keeps the last `most` of them."""
 
     def restore_best(self) -> None:
-        """Loads the variables that `keep_best` wrote last to its own directory."""
+        """At the end of the training, restores the variables that `keep_best` wrote last."""
 
 
 class EvaluationHook(ChecksArguments, AggregativeSessionRunHook):
-    """A hook that runs the model of `inter_mode` every so many epochs, and prints the means of its metrics.
+    """A hook that runs the model in `inter_mode` every n epochs and logs the means of its metrics.
 
-    An epoch is `ceil(samples_in_train / batch_size)` steps, and the evaluation comes after its last step. In between,
+    An epoch is `ceil(samples_in_train / batch_size)` steps; the evaluation follows its last step. Between evaluations,
     the steps run as fast as without the hook.
 
     Args:
-      monitor_info: scalar tensors of `model_fn` by name, each the mean over a batch.
-      batch_size: how many samples a training step takes, on all towers and workers that go in step together.
-      samples_in_train: how many samples an epoch has.
-      samples_in_eval: how many samples an evaluation takes, from the start of the data; None: all.
-      evaluate_every_n_epochs: the period.
-      prefix: begins the line.
-      input_fn: gives the data of this hook's evaluations, tensors as those of `mox.run`'s `input_fn`, which gives them
-        otherwise. It is called in the same mode.
+      monitor_info: scalar tensors of `model_fn` by name, each a mean over a batch.
+      batch_size: number of samples in a training step, over all towers and synchronous workers.
+      samples_in_train: number of samples in an epoch.
+      samples_in_eval: number of samples to evaluate, from the start of the data; None for all.
+      evaluate_every_n_epochs: epochs between two evaluations.
+      prefix: start of the log line.
+      input_fn: reads the data of this hook's evaluations; by default the `input_fn` of `mox.run`. It is called in
+        `inter_mode` and returns tensors of the same kind.
     """
 
     #: True where the hook calls `Control.scale_learning_rate`.
     scales_learning_rate = False
     #: True where the hook calls `Control.keep_best`.
     keeps_best = False
+    #: The directory in `log_dir` that the hook keeps the best variables in.
+    directory = BEST
+    #: False where no other hook may keep its best variables in `directory`.
+    shares_directory = True
 
     def __init__(
         self,
@@ -66,7 +77,7 @@ class EvaluationHook(ChecksArguments, AggregativeSessionRunHook):
         if not isinstance(monitor_info, Mapping) or not monitor_info:
             raise ValueError(self._wrong("monitor_info", monitor_info, "a dict of scalar tensors by name"))
         self.monitor_info = {str(name): self._scalar(name, value) for name, value in monitor_info.items()}
-        #: Samples that a training step takes, as the user says.
+        #: Samples in a training step, according to the user.
         self.batch_size = self._count("batch_size", batch_size)
         self._count("samples_in_train", samples_in_train)
         if samples_in_eval is not None:
@@ -76,7 +87,7 @@ class EvaluationHook(ChecksArguments, AggregativeSessionRunHook):
         if input_fn is not None and not callable(input_fn):
             raise ValueError(self._wrong("input_fn", input_fn, "a function of the mode, as mox.run's input_fn"))
         self.samples_in_eval, self.input_fn = samples_in_eval, input_fn
-        #: Steps from one evaluation to the next.
+        #: Steps between two evaluations.
         self.period = max(1, math.ceil(math.ceil(samples_in_train / batch_size) * evaluate_every_n_epochs))
         self.prefix = prefix
 
@@ -90,7 +101,7 @@ class EvaluationHook(ChecksArguments, AggregativeSessionRunHook):
         return True
 
     def evaluated(self, step: int, values: Mapping[str, float], control: Control) -> None:
-        """Called after each evaluation: prints the line, then decides.
+        """Called after each evaluation: logs the metrics, then decides.
 
         Args:
           step: number of the last training step, from 0.
@@ -102,20 +113,20 @@ class EvaluationHook(ChecksArguments, AggregativeSessionRunHook):
         self.decide(values, control)
 
     def decide(self, values: Mapping[str, float], control: Control) -> None:
-        """What follows from the metrics; here nothing."""
+        """Reacts to the metrics. Override it; the default does nothing."""
 
     def resume(self, control: Control) -> None:
-        """Called when the state of an earlier run is loaded, before the first step."""
+        """Called in a resumed run after `load_state`, before the first step."""
 
     def finish(self, control: Control) -> None:
         """Called after the last step, unless a signal ended the run."""
 
     def state(self) -> dict[str, Any]:
-        """What a later run must know, as JSON."""
+        """The state to save with a checkpoint, as JSON."""
         return {}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Takes back what `state` said in an earlier run."""
+        """Restores what `state` returned in the run that is resumed."""
 
     def _scalar(self, name: Any, value: Any) -> tf.Tensor:
         try:
@@ -138,3 +149,14 @@ class EvaluationHook(ChecksArguments, AggregativeSessionRunHook):
         for argument, delta in deltas.items():
             if not is_number(delta) or delta < 0:
                 raise ValueError(self._wrong(argument, delta, "a number from 0"))
+
+
+def check_directories(hooks: Sequence[EvaluationHook]) -> None:
+    """Raises an error if two hooks would overwrite each other's best checkpoints."""
+    used = [hook.directory for hook in hooks if hook.keeps_best]
+    for hook in hooks:
+        if not hook.shares_directory and used.count(hook.directory) > 1:
+            raise ValueError(
+                f"mox.{type(hook).__name__}(directory={hook.directory!r}): another hook keeps its best checkpoint "
+                "there too, by a metric of its own; give another name."
+            )

@@ -1,4 +1,4 @@
-"""Feeding placeholders of `model_fn`."""
+"""Feeds placeholders of `model_fn`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHo
 
 
 class FeedSessionRunHook(AggregativeSessionRunHook):
-    """Feeds placeholders with every step.
+    """Feeds placeholders in every step.
 
     Args:
       feed_dict: values by placeholder.

@@ -1,22 +1,22 @@
-"""Whether a metric has become better."""
+"""Tells whether a metric has improved."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-#: In mode `auto` a metric whose name has one of these words in it is better when it is higher.
+#: In mode `auto`, a metric with one of these words in its name is better when it is higher.
 _HIGHER = ("acc", "auc", "precision", "recall", "f1", "fmeasure", "top_", "top1", "top5", "iou", "bleu")
 
 MODES = ("auto", "min", "max")
 
 
 def higher_is_better(monitor: str, mode: str) -> bool:
-    """Whether to look for the highest value of a metric.
+    """True if higher values of a metric are better.
 
     Args:
-      monitor: its name.
-      mode: `max`, `min`, or `auto`, which goes by the name.
+      monitor: the name of the metric.
+      mode: `max`, `min`, or `auto` to decide by the name.
 
     Example:
       >>> higher_is_better('top_5_accuracy', 'auto'), higher_is_better('loss', 'auto'), higher_is_better('loss', 'max')
@@ -28,11 +28,11 @@ def higher_is_better(monitor: str, mode: str) -> bool:
 
 
 class Best:
-    """The best value so far, and how many evaluations ago it was.
+    """The best value so far, and the number of evaluations since.
 
     Args:
-      higher: higher is better.
-      min_delta: what is no more than this better than the best is not counted as better.
+      higher: True if higher is better.
+      min_delta: a change of at most this much is no improvement.
 
     Example:
       >>> best = Best(higher=True, min_delta=0.1)
@@ -46,7 +46,7 @@ class Best:
         self.waited = 0
 
     def see(self, value: float) -> bool:
-        """Takes the next value; true when it is better. What is not a number never is."""
+        """Takes the next value; returns True if it is an improvement. NaN never is."""
         better = not math.isnan(value) and (self.value is None or self._sign * (value - self.value) > self._min_delta)
         if better:
             self.value, self.waited = value, 0
@@ -55,9 +55,9 @@ class Best:
         return better
 
     def state(self) -> dict[str, Any]:
-        """As JSON."""
+        """The state, as JSON."""
         return {"value": self.value, "waited": self.waited}
 
     def load_state(self, state: Any) -> None:
-        """Takes back what `state` said."""
+        """Restores what `state` returned."""
         self.value, self.waited = state["value"], int(state["waited"])

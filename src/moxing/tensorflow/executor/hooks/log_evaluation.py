@@ -1,4 +1,4 @@
-"""Metrics of the evaluation data, printed while the model is trained."""
+"""Logs metrics of the evaluation data during training."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
 
 
 class LogEvaluationMetricHook(EvaluationHook):
-    """Prints `<prefix> step: S name: value ...` every so many epochs.
+    """Logs `<prefix> step: S name: value ...` every n epochs.
 
     Needs `mox.run(inter_mode=mox.ModeKeys.EVAL)`.
 
     Args:
-      monitor_info: scalar tensors of `model_fn` by name, each the mean over a batch.
-      batch_size: how many samples a training step takes.
-      samples_in_train: how many samples an epoch has.
-      samples_in_eval: how many samples an evaluation takes, from the start of the data; None: all.
-      evaluate_every_n_epochs: the period.
-      prefix: begins the line.
-      input_fn: gives other data than `mox.run`'s `input_fn`, see `EvaluationHook`.
+      monitor_info: scalar tensors of `model_fn` by name, each a mean over a batch.
+      batch_size: number of samples in a training step.
+      samples_in_train: number of samples in an epoch.
+      samples_in_eval: number of samples to evaluate, from the start of the data; None for all.
+      evaluate_every_n_epochs: epochs between two evaluations.
+      prefix: start of the log line.
+      input_fn: reads the data to evaluate, instead of the `input_fn` of `mox.run`; see `EvaluationHook`.
 
     Example:
       >>> import tensorflow.compat.v1 as tf

@@ -1,4 +1,4 @@
-"""What to do when the training diverges."""
+"""Reacts to NaN and infinity."""
 
 from __future__ import annotations
 
@@ -7,27 +7,28 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.util.numbers_given import is_number
-from moxing.tensorflow.executor.hooks.action import NEVER
-from moxing.tensorflow.executor.hooks.run_hook import RunHook, RunParts
-from moxing.tensorflow.executor.hooks.save import NotFiniteError
-from moxing.tensorflow.executor.loop import Progress
+from moxing.framework.util.number_checks import is_number
+from moxing.tensorflow.executor.actions.action import Action, NotFiniteError
+from moxing.tensorflow.executor.actions.context import RunContext
+from moxing.tensorflow.executor.hooks.run_hook import RunHook
 
 _ACTIONS = ("stop", "restore")
+#: The key of the hook's state in a checkpoint.
+_KEY = "NanGuardHook"
 
 
 class NanGuardHook(RunHook):
-    """Watches tensors beside the losses for NaN and infinity, and can go back to the last checkpoint.
+    """Checks tensors besides the losses for NaN and infinity, and can go back to the last checkpoint.
 
-    Without the hook a loss that is NaN or infinite ends the run with an error, and so do variables that are when a
-    checkpoint is due. With `action='restore'` the run goes back to the last checkpoint instead, with the learning rate
-    multiplied by `factor`. The data goes on where it is: the same batches do not come again.
+    Without the hook, the run ends with an error when a loss is NaN or infinite, or when a variable is and a checkpoint
+    is due. With `action='restore'` it goes back to the last checkpoint instead and multiplies the learning rate by
+    `factor`. The position in the data stays: the same batches do not come again.
 
     Args:
-      tensors: what is watched beside the losses: floating-point tensors of `model_fn` by name, or a list of them.
-      action: `stop`: the run ends with an error that names the tensor; `restore`: it goes back.
-      factor: what the learning rate is multiplied with every time.
-      max_restores: how often it goes back, in all runs of a `log_dir` together; after that it stops.
+      tensors: floating-point tensors of `model_fn` to check, by name or as a list.
+      action: `stop` ends the run with an error that names the tensor; `restore` goes back to the last checkpoint.
+      factor: the factor of the learning rate, applied every time.
+      max_restores: how often to go back, in all runs of a `log_dir` together, before the run ends with the error.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -56,10 +57,14 @@ class NanGuardHook(RunHook):
     def guarded(self) -> dict[str, tf.Tensor]:
         return dict(self._tensors)
 
-    def action(self, run: RunParts) -> NanGuardAction:
+    def action(self, run: RunContext) -> NanGuardAction:
+        if sum(isinstance(hook, NanGuardHook) for hook in run.step.model.hooks) > 1:
+            raise ValueError(
+                "ModelSpec(hooks=[...]) has several mox.NanGuardHook: one watches all tensors that it is given."
+            )
         if not self._restores:
             return NanGuardAction(run, most=0, factor=1.0)
-        if run.step.strategy.workers > 1:
+        if run.step.strategy.num_workers > 1:
             raise NotImplementedError(
                 "NanGuardHook(action='restore'): in a cluster the workers would have to go back together, which is not "
                 "available in this version: use action='stop', and `moxing run --max_restarts`."
@@ -86,47 +91,30 @@ class NanGuardHook(RunHook):
         return found
 
 
-class NanGuardAction:
-    """Goes back to the last checkpoint when it is told to.
+class NanGuardAction(Action):
+    """Goes back to the last checkpoint when a value is not finite.
 
     Args:
       run: the run.
-      most: how often; 0: never.
-      factor: of the learning rate, every time.
-
-    Attributes:
-      names: of the tensors that are watched.
+      most: how often, in all runs of a `log_dir` together; 0 for never.
+      factor: what the learning rate is multiplied with every time.
     """
 
-    key = "NanGuardHook"
-
-    def __init__(self, run: RunParts, most: int, factor: float) -> None:
+    def __init__(self, run: RunContext, most: int, factor: float) -> None:
         self._run, self._most, self._factor = run, most, factor
-        self.names = run.step.guarded
-        self._restores = int(run.remembered.get(self.key, {}).get("restores", 0))
+        self._restores = int(run.position.hooks.get(_KEY, {}).get("restores", 0))
         if most:
-            self._ready = run.step.strategy.ready()
+            self._ready = run.step.strategy.sync_ops()
             self._assign: tf.Operation | None = None
             if run.step.guard_factor is not None:
                 self._product = tf.placeholder(tf.float32, [], name="moxing/guard_product")
                 self._assign = run.step.guard_factor.assign(self._product).op
             self._scale()
 
-    def steps_until(self, done: int) -> int:
-        return NEVER
+    def state(self) -> Mapping[str, Any]:
+        return {_KEY: {"restores": self._restores}}
 
-    def act(self, done: int, progress: Progress) -> None:
-        """The steps themselves look at the tensors."""
-
-    def finish(self, done: int, progress: Progress) -> None:
-        """Nothing is left to do."""
-
-    def state(self) -> dict[str, Any]:
-        """What a later run must know."""
-        return {"restores": self._restores}
-
-    def restore(self, error: NotFiniteError) -> bool:
-        """Goes back; False where the run is to end with the error."""
+    def recover(self, error: NotFiniteError) -> bool:
         keeper = self._run.keeper
         if not self._most or keeper is None or keeper.last is None:
             return False
@@ -137,19 +125,20 @@ class NanGuardAction:
         tf.logging.warning(
             "%s NanGuardHook goes back to %s (%d of %d).", error.what, keeper.last, self._restores, self._most
         )
-        # At once: a run that ends before its next checkpoint has gone back all the same.
-        keeper.remember(self.key, self.state())
+        # Saved at once: the count must survive a run that ends before its next checkpoint.
+        keeper.update_state(_KEY, self.state()[_KEY])
         keeper.restore(self._run.session)
         self._run.session.run(self._ready)
         self._scale()
         return True
 
     def _scale(self) -> None:
-        if self._assign is not None:
-            if self._restores:
-                tf.logging.info(
-                    "NanGuardHook went back %d times: the learning rate is now %g times that of the optimizer.",
-                    self._restores,
-                    self._factor**self._restores,
-                )
-            self._run.session.run(self._assign, {self._product: self._factor**self._restores})
+        if self._assign is None:
+            return
+        if self._restores:
+            tf.logging.info(
+                "NanGuardHook went back %d times: the learning rate is now %g times that of the optimizer.",
+                self._restores,
+                self._factor**self._restores,
+            )
+        self._run.session.run(self._assign, {self._product: self._factor**self._restores})

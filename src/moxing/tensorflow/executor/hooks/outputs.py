@@ -1,4 +1,4 @@
-"""Handing outputs to `output_fn`."""
+"""Calls `output_fn`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import tensorflow.compat.v1 as tf
 class OutputHook(tf.train.SessionRunHook):
     """Collects `output_info` of every step and calls `output_fn` with a list of dicts every n steps, and at the end.
 
-    The dicts stand in the order of the steps, and within a step in that of the towers.
+    The dicts are in the order of the steps, and within a step in the order of the towers.
 
     Args:
       output_fn: the user's function.
-      output_info: for every tower tensors by name.
-      every: how many steps make one call.
-      present: for every tower 0 when its batch is a stand-in, which is left out; empty where there are none.
+      output_info: for every tower the tensors by name.
+      every: number of steps per call.
+      present: for every tower 0 if its batch is padding, whose outputs are dropped; empty where there is none.
     """
 
     def __init__(

@@ -1,42 +1,42 @@
-"""Lowering the learning rate where a metric does not get better, and ending the training where that does not help."""
+"""Lowers the learning rate on a plateau, and stops the training when that no longer helps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from moxing.framework.util.numbers_given import is_number
+from moxing.framework.util.number_checks import is_number
 from moxing.tensorflow.executor.hooks.early_stopping import EarlyStoppingHook
 from moxing.tensorflow.executor.hooks.evaluation import Control
 from moxing.tensorflow.executor.hooks.gain import Best, higher_is_better
 
 
 class PlateauLREarlyStoppingHook(EarlyStoppingHook):
-    """Multiplies the learning rate by `decay_rate` on a plateau; stops where decays do not help.
+    """Multiplies the learning rate by `decay_rate` on a plateau; stops the training when decays no longer help.
 
-    A plateau is `patience` evaluations in a row without a gain of more than `min_delta`. Then the best value of this
-    rate is compared with the best one of the rates before: after `decay_patience` decays in a row that did not bring
-    more than `decay_min_delta`, the next plateau ends the training. The rate is that of the optimizer's own schedule
-    times a factor, which goes with the checkpoints; in the summaries it is `learning_rate_factor`.
+    A plateau is `patience` evaluations in a row without an improvement of more than `min_delta`. Then the best value
+    since the last decay is compared with the best value before it: after `decay_patience` decays in a row that improved
+    it by at most `decay_min_delta`, the next plateau ends the training. The learning rate is that of the optimizer's
+    schedule times a factor, which is saved with the checkpoints; its summary is `learning_rate_factor`.
 
     Needs `mox.run(inter_mode=mox.ModeKeys.EVAL)`.
 
     Args:
-      monitor_info: scalar tensors of `model_fn` by name, each the mean over a batch.
-      monitor: the name of the one that decides.
-      batch_size: how many samples a training step takes.
-      samples_in_train: how many samples an epoch has.
-      samples_in_eval: how many samples an evaluation takes, from the start of the data; None: all.
-      evaluate_every_n_epochs: the period.
-      min_delta: what a gain must exceed.
-      patience: how many evaluations in a row without a gain are a plateau.
-      decay_min_delta: what a decay must bring.
-      decay_patience: how many decays in a row without that end the training.
+      monitor_info: scalar tensors of `model_fn` by name, each a mean over a batch.
+      monitor: the name of the metric to monitor.
+      batch_size: number of samples in a training step.
+      samples_in_train: number of samples in an epoch.
+      samples_in_eval: number of samples to evaluate, from the start of the data; None for all.
+      evaluate_every_n_epochs: epochs between two evaluations.
+      min_delta: a change of at most this much is no improvement.
+      patience: number of evaluations in a row without improvement that make a plateau.
+      decay_min_delta: a decay must improve the metric by more than this.
+      decay_patience: number of decays in a row without that improvement that end the training.
       decay_rate: the factor of a decay.
-      mode: `max`, `min`, or `auto`: `max` for names such as accuracy, auc, precision, recall, else `min`.
-      prefix: begins the line.
-      restore_best: keep the best variables in `log_dir/best`, and end the training with them.
-      input_fn: gives other data than `mox.run`'s `input_fn`, see `EvaluationHook`.
+      mode: `max`, `min`, or `auto`: `max` for names like accuracy, auc, precision or recall, else `min`.
+      prefix: start of the log line.
+      restore_best: keep the best variables in `log_dir/best` and restore them at the end of the training.
+      input_fn: reads the data to evaluate, instead of the `input_fn` of `mox.run`; see `EvaluationHook`.
 
     Example:
       >>> import tensorflow.compat.v1 as tf

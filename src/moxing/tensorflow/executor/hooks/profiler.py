@@ -1,4 +1,4 @@
-"""A trace of some steps, for TensorBoard's profile page."""
+"""Profiles some steps for TensorBoard."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.file.backends import find_place
-from moxing.tensorflow.executor.hooks.action import NEVER
-from moxing.tensorflow.executor.hooks.run_hook import RunHook, RunParts
-from moxing.tensorflow.executor.loop import Progress
+from moxing.framework.file.urls import find_remote
+from moxing.tensorflow.executor.actions.action import NEVER, Action
+from moxing.tensorflow.executor.actions.context import RunContext
+from moxing.tensorflow.executor.hooks.run_hook import RunHook
+from moxing.tensorflow.executor.loop.progress import Progress
 from moxing.tensorflow.executor.specs import RunResult
 
 
 class ProfilerHook(RunHook):
-    """Has TensorFlow's profiler record some steps, in every mode.
+    """Records some steps with TensorFlow's profiler, in every mode.
 
-    The trace is in `<directory>/plugins/profile/<time>/`, where TensorBoard's profile plugin looks for it. Operations
-    that TensorFlow takes for quick ones are not in it; version 2.21 takes no other level from Python.
+    The trace is in `<directory>/plugins/profile/<time>/`, where TensorBoard's profile plugin reads it. It does not
+    include operations that TensorFlow considers cheap; version 2.21 offers no other level in Python.
 
     Args:
-      start_step: the first step, counted from 0; in TRAIN by `global_step`. Those before it also pay for the start.
-      steps: how many.
-      directory: where to write; None: `log_dir`, and in a cluster the chief alone.
+      start_step: the first step to record, counted from 0; in TRAIN by `global_step`. The first steps of a run include
+        start-up costs.
+      steps: number of steps to record.
+      directory: the directory of the trace; None for `log_dir`, in a cluster only on the chief.
 
     Example:
       >>> hook = ProfilerHook(start_step=100, steps=5)
@@ -37,27 +39,26 @@ class ProfilerHook(RunHook):
         if directory is not None and (not isinstance(directory, str | os.PathLike) or not str(directory)):
             raise ValueError(self._wrong("directory", directory, "a path, or None for log_dir"))
         self._directory = None if directory is None else os.fspath(directory)
-        if self._directory is not None and find_place(self._directory, "directory"):
+        if self._directory is not None and find_remote(self._directory, "directory"):
             raise ValueError(
                 self._wrong("directory", directory, "a local path, or None for log_dir, which may be a url")
             )
         self._action: ProfilerAction | None = None
 
-    def action(self, run: RunParts) -> ProfilerAction | None:
+    def action(self, run: RunContext) -> ProfilerAction | None:
         directory = self._directory or run.config.log_dir
         if directory is None:
             if run.step.strategy.is_chief:
-                tf.logging.warning(
-                    "ProfilerHook has no place for its trace: give it directory=..., or mox.run log_dir=...."
-                )
+                tf.logging.warning("ProfilerHook writes no trace: give it directory=..., or mox.run log_dir=....")
             return None
-        if run.done > self._start:
+        done = run.steps_before
+        if done > self._start:
             tf.logging.warning(
-                "ProfilerHook(start_step=%d): the run begins at step %d, nothing is recorded.", self._start, run.done
+                "ProfilerHook(start_step=%d): the run begins at step %d; nothing is recorded.", self._start, done
             )
             return None
         self._action = ProfilerAction(self._start, self._steps, directory)
-        if run.done == self._start:
+        if done == self._start:
             self._action.start()
         return self._action
 
@@ -67,13 +68,13 @@ class ProfilerHook(RunHook):
             self._action = None
 
 
-class ProfilerAction:
+class ProfilerAction(Action):
     """Starts and stops the profiler.
 
     Args:
-      start: before which step.
-      steps: after how many steps to stop.
-      directory: where to write.
+      start: the first step to record.
+      steps: number of steps to record.
+      directory: the directory of the trace.
     """
 
     def __init__(self, start: int, steps: int, directory: str) -> None:
@@ -82,12 +83,12 @@ class ProfilerAction:
         self._is_on = self._was_on = False
 
     def start(self) -> None:
-        """From now on everything is recorded."""
+        """Starts recording."""
         self._is_on = self._was_on = True
         self._profiler.start(self._directory)
 
     def stop(self) -> None:
-        """Writes the trace, if one is being made."""
+        """Stops recording and writes the trace; does nothing when not recording."""
         if self._is_on:
             self._is_on = False
             self._profiler.stop()
@@ -106,4 +107,6 @@ class ProfilerAction:
     def finish(self, done: int, progress: Progress) -> None:
         self.stop()
         if not self._was_on:
-            tf.logging.warning("ProfilerHook(start_step=%d): the run ended at step %d before.", self._first, done)
+            tf.logging.warning(
+                "ProfilerHook(start_step=%d): the run ended at step %d; nothing was recorded.", self._first, done
+            )

@@ -1,4 +1,4 @@
-"""A callback when the run ends."""
+"""Calls a function when the run ends."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from moxing.tensorflow.executor.hooks.action import NEVER
-from moxing.tensorflow.executor.hooks.run_hook import RunHook, RunParts
-from moxing.tensorflow.executor.loop import Progress
+from moxing.tensorflow.executor.actions.action import Action
+from moxing.tensorflow.executor.actions.context import RunContext
+from moxing.tensorflow.executor.hooks.run_hook import RunHook
+from moxing.tensorflow.executor.loop.progress import Progress
 from moxing.tensorflow.executor.specs import RunResult
 
 
@@ -19,9 +20,9 @@ class RunEnd:
 
     Attributes:
       reason: `end`, `signal` or `error`.
-      global_step: the last one that is known.
-      log_info: the last values, by name; in EVAL, where it ended well, the means.
-      error: what was raised, for `error`.
+      global_step: the last known step.
+      log_info: the last values by name; the means if an EVAL run ended without an error.
+      error: the exception, for `error`.
       result: what `mox.run` returns, for `end`.
     """
 
@@ -33,7 +34,7 @@ class RunEnd:
 
 
 def takes(function: Callable[..., Any], count: int) -> bool:
-    """Whether a function can be called with so many arguments, as far as it tells.
+    """True if a function accepts `count` positional arguments, or does not declare its parameters.
 
     Example:
       >>> takes(lambda end: end, 1), takes(lambda: 1, 1), takes(print, 1)
@@ -51,13 +52,12 @@ def takes(function: Callable[..., Any], count: int) -> bool:
 
 
 class RunEndHook(RunHook):
-    """Calls a function once when the run ends: well, by a signal, or by an error. It works in every mode.
+    """Calls a function once when the run ends: normally, by a signal, or by an error. It works in every mode.
 
-    In a cluster every worker calls its own. After an error that the function itself raises, the error of the run is
-    still the one that counts.
+    In a cluster, every worker calls its own. An error of the function does not hide the error that ended the run.
 
     Args:
-      callback: is given a `RunEnd`: reason, global_step, log_info, error, result.
+      callback: called with a `RunEnd`: reason, global_step, log_info, error, result.
 
     Example:
       >>> hook = RunEndHook(lambda end: print(end.reason, end.global_step))
@@ -72,7 +72,7 @@ class RunEndHook(RunHook):
         self._callback = callback
         self._seen: LastSeen | None = None
 
-    def action(self, run: RunParts) -> LastSeen:
+    def action(self, run: RunContext) -> LastSeen:
         self._seen = LastSeen()
         return self._seen
 
@@ -87,14 +87,11 @@ class RunEndHook(RunHook):
         self._callback(end)
 
 
-class LastSeen:
-    """Notes where the run is."""
+class LastSeen(Action):
+    """Keeps the latest progress of the run."""
 
     def __init__(self) -> None:
         self.progress: Progress | None = None
-
-    def steps_until(self, done: int) -> int:
-        return NEVER
 
     def act(self, done: int, progress: Progress) -> None:
         self.progress = progress

@@ -1,4 +1,4 @@
-"""Summaries of how fast the training goes."""
+"""Summaries of the training speed."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import time
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.executor.hooks.action import until_index
-from moxing.tensorflow.executor.hooks.events import EventFile
-from moxing.tensorflow.executor.hooks.run_hook import RunHook, RunParts
-from moxing.tensorflow.executor.loop import Progress
+from moxing.tensorflow.executor.actions.action import Action, until_index
+from moxing.tensorflow.executor.actions.context import RunContext
+from moxing.tensorflow.executor.actions.summaries import EventFile
+from moxing.tensorflow.executor.hooks.run_hook import RunHook
+from moxing.tensorflow.executor.loop.progress import Progress
 
 
 class ThroughputHook(RunHook):
     """Writes the summaries `steps_per_sec` and `samples_per_sec` every n training steps.
 
-    The time that evaluations take is left out. In a cluster the samples are those of the chief.
+    The time of evaluations does not count. In a cluster, only the samples of the chief count.
 
     Args:
-      every_n_steps: the period.
-      log: print them too.
+      every_n_steps: steps between two values.
+      log: also log them.
 
     Example:
       >>> hook = ThroughputHook(every_n_steps=50)
@@ -29,20 +30,20 @@ class ThroughputHook(RunHook):
         super().__init__()
         self._every, self._log = self._count("every_n_steps", every_n_steps), self._flag("log", log)
 
-    def action(self, run: RunParts) -> ThroughputAction | None:
+    def action(self, run: RunContext) -> ThroughputAction | None:
         if run.events is None and not self._log:
-            self._warn_of_no_place(run)
+            self._warn_no_output(run)
             return None
         return ThroughputAction(self._every, run.events, self._log)
 
 
-class ThroughputAction:
+class ThroughputAction(Action):
     """Measures from one due step to the next.
 
     Args:
-      every: the period.
-      events: where to write.
-      log: print.
+      every: steps between two values.
+      events: the event file; None writes no summary.
+      log: also log them.
     """
 
     def __init__(self, every: int, events: EventFile | None, log: bool) -> None:
@@ -54,7 +55,7 @@ class ThroughputAction:
         return until_index(done, self._every)
 
     def act(self, done: int, progress: Progress) -> None:
-        # The first group of steps pays for starting up and only starts the clock.
+        # The first group includes start-up costs and only starts the clock.
         if self._time is not None and (done - 1) % self._every:
             return
         now, ledger = time.perf_counter(), progress.ledger
@@ -72,7 +73,6 @@ class ThroughputAction:
         self._time, self._steps, self._samples = now, ledger.steps, ledger.samples
 
     def pause(self, seconds: float) -> None:
-        """So long no step was done."""
         if self._time is not None:
             self._time += seconds
 

@@ -1,15 +1,23 @@
-"""Running `tf.train.SessionRunHook` objects around the steps, as `MonitoredSession` did."""
+"""Runs `tf.train.SessionRunHook` objects around the steps, as `MonitoredSession` did."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor.hooks.aggregative import AggregativeSessionRunHook
+from moxing.tensorflow.executor.hooks.outputs import OutputHook
 from moxing.tensorflow.executor.hooks.run_hook import RunHook
+from moxing.tensorflow.executor.specs import ModeKeys, RunResult
+
+if TYPE_CHECKING:  # the step is built with hooks
+    from moxing.tensorflow.executor.build.step import Step
+    from moxing.tensorflow.executor.config import RunConfig
+    from moxing.tensorflow.executor.loop.signals import StopSignal
 
 _BASES = (tf.train.SessionRunHook, AggregativeSessionRunHook)
 
@@ -18,41 +26,45 @@ class UserHooks:
     """The hooks of one run.
 
     Args:
-      hooks: the hooks, in their order.
-      inter: true for those of the `inter_mode` graph.
+      hooks: the hooks, in the order in which they run.
+      inter: True for the hooks of an evaluation branch.
     """
 
     def __init__(self, hooks: Sequence[tf.train.SessionRunHook], inter: bool = False) -> None:
         self._hooks = list(hooks)
-        #: True when a hook looks at, or feeds, every step.
+        #: True if a hook looks at, or feeds, every step.
         self.want_every_step = any(_wants_every_step(hook) for hook in hooks)
         self.stop_requested = False
-        #: True when all workers have decided to stop after this same step.
+        #: True if all workers decided to stop after this same step.
         self.stopped_by_all = False
         for hook in self._hooks:
             _check(hook, inter)
 
     def request_stop(self, by_all: bool = False) -> None:
-        """Ends the run after this step, as a hook's context does.
+        """Ends the run after this step, as `SessionRunContext.request_stop` does.
 
         Args:
-          by_all: the other workers ask for it too, after the same step, so that none waits for another.
+          by_all: True if all workers ask for it after the same step, so that none waits for another.
         """
         self.stop_requested = True
         self.stopped_by_all = self.stopped_by_all or by_all
 
     def begin(self) -> None:
-        """Before the session; hooks may still add to the graph."""
+        """Called before the session is created; hooks may still add to the graph."""
         for hook in self._hooks:
             hook.begin()
+        savers = tf.get_collection(tf.GraphKeys.SAVERS)
+        if not savers and tf.global_variables() and any(not isinstance(hook, OutputHook) for hook in self._hooks):
+            # MonitoredSession's scaffold puts a saver there, and hooks that save look for it.
+            tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver())
 
     def after_create_session(self, session: tf.Session, coordinator: tf.train.Coordinator) -> None:
-        """When variables have their values."""
+        """Called when the variables are initialised."""
         for hook in self._hooks:
             hook.after_create_session(session, coordinator)
 
     def end(self, session: tf.Session) -> None:
-        """After the last step of a run that ended well."""
+        """Called after the last step of a run that ended without an error."""
         for hook in self._hooks:
             hook.end(session)
 
@@ -82,17 +94,68 @@ class UserHooks:
         return values["moxing"]
 
 
+@contextmanager
+def reporting_end(hooks: Sequence[RunHook], stop: StopSignal, result: Callable[[], RunResult | None]) -> Iterator[None]:
+    """Tells the hooks how the run inside has ended.
+
+    Args:
+      hooks: the hooks that the run itself serves.
+      stop: whether a signal ended the run.
+      result: returns what `mox.run` returns; called when the run has ended without an error.
+    """
+    try:
+        yield
+    except BaseException as error:
+        by_signal = isinstance(error, SystemExit) and stop.number is not None
+        for hook in hooks:
+            try:
+                hook.run_ended("signal" if by_signal else "error", None if by_signal else error, None)
+            except Exception as another:  # the caller must see the error that ended the run
+                tf.logging.error("%s failed when the run had ended: %r", type(hook).__name__, another)
+        raise
+    for hook in hooks:
+        hook.run_ended("end", None, result())
+
+
+def hooks_of_run(config: RunConfig, step: Step) -> UserHooks:
+    """The hooks that `model_fn` returned, and the one that calls `output_fn`.
+
+    Args:
+      config: the arguments of the run.
+      step: the step, with the models of all towers.
+    """
+    # Outside TRAIN, hooks that evaluate inside training have nothing to do. In TRAIN they need `inter_mode`.
+    keep = without_branch_hooks if config.inter_mode or config.mode is not ModeKeys.TRAIN else list
+    hooks = hooks_of_towers([keep(model.hooks) for model in step.models], step.lengths)
+    if config.output_fn is not None and config.output_every:
+        if not step.model.output_info:
+            raise ValueError("mox.run(output_fn=...): model_fn returned no output_info to hand to output_fn.")
+        outputs = [model.output_info for model in step.models]
+        hooks.append(OutputHook(config.output_fn, outputs, config.output_every, step.inputs.present))
+    return UserHooks(hooks)
+
+
+def without_branch_hooks(hooks: Sequence[Any]) -> list[Any]:
+    """The hooks that run on the step itself, not on an evaluation branch."""
+    return [hook for hook in hooks if not wants_branch(hook)]
+
+
+def wants_branch(hook: Any) -> bool:
+    """True where a hook runs on the model in `inter_mode`."""
+    return hasattr(hook, "run_inter_mode") and bool(hook.run_inter_mode())
+
+
 def hooks_of_towers(
     towers: Sequence[Sequence[tf.train.SessionRunHook]], weights: Sequence[tf.Tensor] = ()
 ) -> list[tf.train.SessionRunHook]:
-    """The hooks of a run from those that `model_fn` returned for every tower.
+    """Combines the hooks that `model_fn` returned for every tower.
 
-    A hook that supports aggregation sees the means over all towers. One that does not is there for each of them. A
-    plain `tf.train.SessionRunHook` knows nothing of towers: the first one's is taken.
+    One hook that supports aggregation serves all towers and sees the means. A hook that does not runs once per tower.
+    Of a plain `tf.train.SessionRunHook`, which knows nothing of towers, only that of the first tower runs.
 
     Args:
-      towers: for every tower its hooks, the same number in the same order.
-      weights: what each tower counts in a mean; empty: all the same.
+      towers: the hooks of every tower, the same number in the same order.
+      weights: the weight of each tower in a mean; empty for equal weights.
     """
     kinds = [[type(hook).__name__ for hook in hooks] for hooks in towers]
     for index, names in enumerate(kinds):
@@ -115,14 +178,14 @@ def hooks_of_towers(
 
 
 class _Aggregated(AggregativeSessionRunHook):
-    """One hook for all towers: the first tower's is given the means of what those of all towers fetch.
+    """One hook for all towers: the hook of the first tower gets the means of what the hooks of all towers fetch.
 
-    The others only say which tensors are theirs. So that they ask for them at the same steps, they are given the
-    numbers that the first one keeps.
+    The other hooks only name their tensors. They get the numeric attributes of the first one, so that they ask for
+    values at the same steps.
 
     Args:
       towers: the hook of every tower.
-      weights: what each tower counts; empty: all the same.
+      weights: the weight of each tower; empty for equal weights.
     """
 
     def __init__(self, towers: Sequence[AggregativeSessionRunHook], weights: Sequence[tf.Tensor]) -> None:
@@ -184,7 +247,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _mean(values: Sequence[Any], weights: Sequence[Any] | None) -> Any:
-    """The mean of the towers' values; of what has none (text, an operation, unequal shapes) the first tower's."""
+    """The mean over the towers; the first tower's value where there is none (text, operations, unequal shapes)."""
     arrays = [np.asarray(value) for value in values]
     if not np.issubdtype(arrays[0].dtype, np.number) or len({array.shape for array in arrays}) > 1:
         return values[0]
@@ -216,7 +279,7 @@ def _check(hook: tf.train.SessionRunHook, inter: bool) -> None:
 
 
 def _add_feeds(feeds: dict[Any, Any], more: Any, hook: tf.train.SessionRunHook) -> None:
-    """Adds the feeds of a hook; two may feed one tensor the same value, Keras' learning phase for instance."""
+    """Adds the feeds of a hook. Two hooks may feed a tensor the same value, such as Keras' learning phase."""
     for key, value in (more or {}).items():
         if key in feeds and not _equal(feeds[key], value):
             raise ValueError(

@@ -1,1 +1,1 @@
-"""`tensorflow.examples.tutorials` for user code."""
+"""`tensorflow.examples.tutorials` for user code: contains `mnist`."""

@@ -1,4 +1,4 @@
-"""One part of MNIST (train, validation or test) with the batches of the TensorFlow 1 tutorial."""
+"""One split of MNIST (train, validation or test), with the batches of the TensorFlow 1 tutorial."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ _CLASSES = 10
 
 
 class DataSet:
-    """Images and labels in memory, handed out in batches.
+    """Images and labels in memory, returned in batches.
 
-    The order is kept as an index, so that a new epoch shuffles numbers and never copies the images: `next_batch`
-    gathers its own rows only.
+    A new epoch shuffles indices and copies no images: `next_batch` gathers only its own rows.
 
     Args:
-      images: uint8 of shape [number, rows, columns, 1].
-      labels: One row per image.
-      fake_data: Holds no data; every batch is made of ones (a dry run of the tutorial).
-      one_hot: Only tells fake batches what a label looks like.
-      dtype: uint8 keeps [0, 255]; float32 scales to [0, 1]. A TensorFlow or NumPy type.
-      reshape: Flattens images to [number, rows * columns].
-      seed: Of the shuffling. None takes the graph-level seed of TensorFlow if there is one, else `numpy.random`.
+      images: uint8 of shape [count, rows, columns, 1].
+      labels: one row per image.
+      fake_data: whether to hold no data and return batches of ones, for a dry run.
+      one_hot: whether the labels of fake batches are one-hot.
+      dtype: uint8 for [0, 255] or float32 for [0, 1]; a TensorFlow or NumPy type.
+      reshape: whether to flatten images to [count, rows * columns].
+      seed: seed for shuffling. Default: the graph-level seed of TensorFlow, or else `numpy.random`.
 
     Example:
       >>> images = np.arange(12, dtype=np.uint8).reshape(3, 2, 2, 1)
@@ -55,13 +54,13 @@ class DataSet:
             self._images, self._labels = images, labels
             return
         if len(images) != len(labels):
-            raise ValueError(f"images and labels must be of one number: {len(images)} images, {len(labels)} labels")
+            raise ValueError(f"expected as many labels as images, got {len(images)} images and {len(labels)} labels")
         if reshape:
             images = images.reshape(len(images), int(np.prod(images.shape[1:])))
         self._number = len(images)
         self._images = _scaled(images, dtype)
         self._labels = labels
-        # None is the order of the file. It stays None until somebody asks for a shuffled batch.
+        # None means the order of the file, until the first shuffled batch.
         self._order: np.ndarray | None = None
 
     @property
@@ -76,34 +75,34 @@ class DataSet:
 
     @property
     def num_examples(self) -> int:
-        """How many examples one epoch has."""
+        """The number of examples in an epoch."""
         return self._number
 
     @property
     def epochs_completed(self) -> int:
-        """How often the batches have gone past the end of the data."""
+        """The number of completed epochs."""
         return self._epochs_completed
 
     def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:
-        """The next `batch_size` examples.
+        """Returns the next `batch_size` examples.
 
-        Where an epoch ends inside a batch, its rest is joined with the start of the next one, which is shuffled anew
-        if `shuffle` is true. So every batch is full and no example is left out.
+        If an epoch ends inside a batch, the batch continues with the next epoch. So every batch is full and no example
+        is left out.
 
         Args:
-          batch_size: How many examples; more than an epoch has is allowed.
-          fake_data: Returns ones, as the data set of `fake_data=True` always does.
-          shuffle: Draws a new order at the start of an epoch. The order of a running epoch stays as it is.
+          batch_size: number of examples; may be larger than an epoch.
+          fake_data: whether to return ones.
+          shuffle: whether to shuffle at the start of an epoch. The order of a running epoch does not change.
 
         Returns:
-          (images, labels), copies that the caller may write to.
+          Images and labels, which the caller may modify.
         """
         if batch_size < 1:
             raise ValueError(f"batch_size must be at least 1, got {batch_size}")
         if fake_data or self._fake:
             return self._fake_batch(batch_size)
         if self._number == 0:
-            raise ValueError("next_batch on an empty data set (was it made by validation_size=0?)")
+            raise ValueError("next_batch on an empty dataset (is validation_size 0?)")
         if shuffle and self._epochs_completed == 0 and self._position == 0:
             self._shuffle()
         stop = self._position + batch_size
@@ -111,10 +110,10 @@ class DataSet:
             rows = self._rows(self._position, stop)
             self._position = stop
         else:
-            rows = self._rows_over_the_end(batch_size, shuffle)
+            rows = self._rows_across_epochs(batch_size, shuffle)
         return self._images.take(rows, axis=0), self._labels.take(rows, axis=0)
 
-    def _rows_over_the_end(self, batch_size: int, shuffle: bool) -> np.ndarray:
+    def _rows_across_epochs(self, batch_size: int, shuffle: bool) -> np.ndarray:
         pieces = [self._rows(self._position, self._number)]
         missing = batch_size - len(pieces[0])
         while missing:
@@ -134,7 +133,7 @@ class DataSet:
     def _shuffle(self) -> None:
         permutation = np.arange(self._number)
         self._random.shuffle(permutation)
-        # The tutorial permuted the permuted images: composed like that, a seed gives the batches it gave in 2018.
+        # The tutorial permuted the permuted images: composing gives the batches that a seed gave in 2018.
         self._order = permutation if self._order is None else self._order[permutation]
 
     def _fake_batch(self, batch_size: int) -> tuple[list[list[int]], list[Any]]:
@@ -155,7 +154,7 @@ def _scaled(images: np.ndarray, dtype: Any) -> np.ndarray:
 
 def _random_source(seed: int | None) -> Any:
     if seed is None and "tensorflow" in sys.modules:
-        # tf.set_random_seed reached the tutorial's shuffling as well.
+        # tf.set_random_seed also seeded the shuffling of the tutorial.
         seed = sys.modules["tensorflow"].compat.v1.get_seed(None)[0]
-    # numpy.random itself, so that a script's numpy.random.seed(...) decides the batches as it used to.
+    # numpy.random itself, so that numpy.random.seed(...) of a script gives the same batches as in 2018.
     return np.random if seed is None else np.random.RandomState(seed % 2**32)

@@ -10,7 +10,7 @@ import numpy as np
 
 from moxing.framework import file as mox_file
 
-#: What `read_data_sets` looks for, as distributed. Each may also lie there unpacked, without `.gz`.
+#: The files that `read_data_sets` reads. Each may also be uncompressed, without `.gz`.
 FILE_NAMES = (
     "train-images-idx3-ubyte.gz",
     "train-labels-idx1-ubyte.gz",
@@ -24,26 +24,26 @@ _GZIP_MAGIC = b"\x1f\x8b"
 
 
 def find(directory: str, name: str) -> str:
-    """The path of an IDX file in `directory`, packed or unpacked.
+    """Returns the path of an IDX file in `directory`, compressed or not.
 
     Raises:
-      FileNotFoundError: It is there under neither name; nothing is downloaded.
+      FileNotFoundError: the file does not exist under either name. Nothing is downloaded.
     """
     packed = _join(directory, name)
     for path in (packed, packed.removesuffix(".gz")):
         if mox_file.exists(path):
             return path
     raise FileNotFoundError(
-        f"MNIST file not found: {packed} (nor without .gz). The data directory {directory!r} must hold "
-        f"{', '.join(FILE_NAMES)}; nothing is downloaded, put the four files there."
+        f"MNIST file not found: {packed} (nor without .gz). Nothing is downloaded: put the four files "
+        f"{', '.join(FILE_NAMES)} into the directory {directory!r}."
     )
 
 
 def read_images(path: str) -> np.ndarray:
-    """Reads an image file as uint8 of shape [number, rows, columns, 1].
+    """Reads an image file as uint8 of shape [count, rows, columns, 1].
 
     Raises:
-      ValueError: The file is damaged or is no image file; the message names it and says what is wrong.
+      ValueError: the file is damaged or is not an image file.
     """
     content = _content(path)
     number, rows, columns = _header(path, content, _IMAGES_MAGIC, "images", dimensions=3)
@@ -52,10 +52,10 @@ def read_images(path: str) -> np.ndarray:
 
 
 def read_labels(path: str) -> np.ndarray:
-    """Reads a label file as uint8 of shape [number].
+    """Reads a label file as uint8 of shape [count].
 
     Raises:
-      ValueError: The file is damaged or is no label file; the message names it and says what is wrong.
+      ValueError: the file is damaged or is not a label file.
     """
     content = _content(path)
     (number,) = _header(path, content, _LABELS_MAGIC, "labels", dimensions=1)
@@ -71,14 +71,14 @@ def _join(directory: str, name: str) -> str:
 def _content(path: str) -> bytes:
     with mox_file.File(path, "rb") as stream:
         raw: bytes = stream.read()
-    # By content, not by name: browsers and object stores unpack a .gz and keep its name, or the reverse.
+    # By content, not by name: browsers and object stores may unpack a .gz and keep its name, or the reverse.
     if not raw.startswith(_GZIP_MAGIC):
         return raw
     try:
         return gzip.decompress(raw)
     except (OSError, EOFError, zlib.error) as error:
         raise ValueError(
-            f"MNIST file {path} is damaged: {len(raw)} bytes that do not unpack ({error}). Copy it again."
+            f"MNIST file {path} is damaged: its {len(raw)} bytes cannot be decompressed ({error}). Copy it again."
         ) from error
 
 
@@ -92,8 +92,8 @@ def _header(path: str, content: bytes, magic: int, kind: str, dimensions: int) -
     found, *sizes = (int(word) for word in np.frombuffer(content, dtype=">u4", count=1 + dimensions))
     if found != magic:
         raise ValueError(
-            f"MNIST file {path} is no IDX file of {kind}: magic number {found}, {kind} have {magic}. "
-            "Is it another file under this name, or is it damaged?"
+            f"MNIST file {path} is not an IDX file of {kind}: magic number {found}, expected {magic}. "
+            "It is another file, or it is damaged."
         )
     return tuple(sizes)
 
@@ -103,6 +103,7 @@ def _body(path: str, content: bytes, dimensions: int, size: int) -> np.ndarray:
     present = len(content) - offset
     if present != size:
         raise ValueError(
-            f"MNIST file {path} is damaged: its header announces {size} bytes of data, {present} follow. Copy it again."
+            f"MNIST file {path} is damaged: expected {size} bytes of data after the header, got {present}. "
+            "Copy it again."
         )
     return np.frombuffer(content, dtype=np.uint8, offset=offset)

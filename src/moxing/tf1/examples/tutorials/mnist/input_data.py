@@ -1,4 +1,4 @@
-"""`read_data_sets` of the TensorFlow 1 tutorial, on the four IDX files of MNIST. It downloads nothing."""
+"""`read_data_sets` of the TensorFlow 1 tutorial: reads the four IDX files of MNIST. It downloads nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLASSES = 10
 
 
 class Datasets(NamedTuple):
-    """The three parts of MNIST."""
+    """The three splits of MNIST."""
 
     train: DataSet
     validation: DataSet
@@ -33,24 +33,24 @@ def read_data_sets(
     seed: int | None = None,
     source_url: str | None = None,
 ) -> Datasets:
-    """Reads MNIST from a directory, local or remote, that holds the four IDX files, packed or not.
+    """Reads MNIST from a local or remote directory with the four IDX files, compressed or not.
 
     Args:
-      train_dir: The directory.
-      fake_data: Reads nothing; every batch is made of ones.
-      one_hot: Labels as rows of ten numbers instead of one class number.
+      train_dir: the directory.
+      fake_data: whether to read nothing and return batches of ones.
+      one_hot: whether labels are one-hot vectors instead of class numbers.
       dtype: float32 for pixels in [0, 1], uint8 for [0, 255].
-      reshape: Images as rows of 784 pixels instead of [28, 28, 1].
-      validation_size: How many of the 60,000 training images, from the front, become the validation set.
-      seed: Of the shuffling in `next_batch`.
-      source_url: Where TensorFlow 1 downloaded missing files from. Nothing is downloaded here, so it is not used.
+      reshape: whether to flatten images to 784 pixels instead of [28, 28, 1].
+      validation_size: number of the first training images that become the validation set.
+      seed: seed for shuffling in `next_batch`.
+      source_url: ignored; TensorFlow 1 downloaded missing files from it.
 
     Returns:
-      (train, validation, test), each a `DataSet`.
+      The splits train, validation and test, each a `DataSet`.
 
     Raises:
-      FileNotFoundError: One of the files is missing.
-      ValueError: One of the files is damaged, or validation_size is out of range.
+      FileNotFoundError: a file is missing.
+      ValueError: a file is damaged, or validation_size is out of range.
 
     Example:
       >>> mnist = read_data_sets('anywhere', fake_data=True, one_hot=True)
@@ -78,7 +78,7 @@ def read_data_sets(
 
 
 def dense_to_one_hot(labels_dense: np.ndarray, num_classes: int) -> np.ndarray:
-    """Class numbers as rows with a single one.
+    """Returns class numbers as one-hot vectors.
 
     Example:
       >>> dense_to_one_hot(np.array([1, 0]), 3)
@@ -96,10 +96,10 @@ def _read_pair(images_path: str, labels_path: str, one_hot: bool) -> tuple[np.nd
     if len(images) != len(labels):
         raise ValueError(
             f"MNIST file {labels_path} has {len(labels)} labels, but {images_path} has {len(images)} images. "
-            "The two must belong together."
+            "The two files do not belong together."
         )
     if len(labels) and labels.max() >= _CLASSES:
-        raise ValueError(f"MNIST file {labels_path} is damaged: label {labels.max()}, the classes are 0 to 9.")
+        raise ValueError(f"MNIST file {labels_path} is damaged: label {labels.max()}, expected 0 to 9.")
     return images, dense_to_one_hot(labels, _CLASSES) if one_hot else labels
 
 

@@ -1,0 +1,84 @@
+"""Saves checkpoints and keeps the newest ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import tensorflow.compat.v1 as tf
+
+from moxing.framework.flags import FLAGS, FlagError
+from moxing.tensorflow.executor.checkpoints.files import (
+    PREFIX,
+    mark_valid,
+    remove_checkpoint,
+    update_hook_state,
+    valid_checkpoints,
+    write_position,
+)
+from moxing.tensorflow.executor.checkpoints.position import START, Position
+
+
+class Keeper:
+    """Writes checkpoints of the current graph into a directory and removes old ones.
+
+    Create it when the graph is complete.
+
+    Args:
+      log_dir: the directory, created if missing.
+      seed: the run's seed, saved with every checkpoint.
+      max_to_keep: number of checkpoints to keep; None: `--keep_checkpoint_max`.
+
+    Attributes:
+      last: prefix of the newest checkpoint of this run; None before the first.
+    """
+
+    def __init__(self, log_dir: str, seed: int | None, max_to_keep: int | None = None) -> None:
+        os.makedirs(log_dir, exist_ok=True)
+        self._log_dir, self._seed = log_dir, seed
+        self._max_to_keep = FLAGS.get("keep_checkpoint_max") if max_to_keep is None else max_to_keep
+        if self._max_to_keep < 1:
+            raise FlagError(f"--keep_checkpoint_max={self._max_to_keep}: expected a number from 1.")
+        self._saver = tf.train.Saver(max_to_keep=None)
+        self._prefixes = list(reversed(valid_checkpoints(log_dir)))
+        self.last: str | None = None
+
+    def resume_from(self, prefix: str) -> None:
+        """Sets `last` to the checkpoint that the run resumes from."""
+        self.last = prefix
+
+    def save(self, session: tf.Session, global_step: int, position: Position = START) -> str:
+        """Writes a checkpoint and returns its prefix.
+
+        The variables come first, then the JSON, then `mark_valid`: a crash in between leaves the older checkpoints
+        valid. JSON and marker are flushed to disk; variables damaged by a power failure are found by their checksums.
+
+        Args:
+          session: the session with the variables.
+          global_step: number of the checkpoint.
+          position: position in the data and states of hooks; the seed is added here.
+        """
+        base = os.path.join(self._log_dir, PREFIX)
+        tf.logging.info("Saving checkpoints for %d into %s.", global_step, base)
+        prefix = str(
+            self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
+        )
+        write_position(prefix, replace(position, seed=self._seed))
+        prefixes = [*(path for path in self._prefixes if path != prefix), prefix]
+        old, self._prefixes = prefixes[: -self._max_to_keep], prefixes[-self._max_to_keep :]
+        mark_valid(self._log_dir, self._prefixes)
+        for path in old:
+            remove_checkpoint(path)
+        self.last = prefix
+        return prefix
+
+    def update_state(self, key: str, state: Mapping[str, Any]) -> None:
+        """Replaces the state of one hook in the newest checkpoint."""
+        if self.last is not None:
+            update_hook_state(self.last, key, state)
+
+    def restore(self, session: tf.Session) -> None:
+        """Restores the variables of the newest checkpoint."""
+        self._saver.restore(session, self.last)

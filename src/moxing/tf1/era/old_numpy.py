@@ -1,0 +1,131 @@
+"""The names that NumPy had in 2018."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from moxing.tf1.era.module_view import Names, constants, note_once
+from moxing.tf1.era.user_only_method import UserOnlyMethod
+
+#: Names that meant a Python type.
+_PYTHON_TYPES = {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "complex": complex,
+    "object": object,
+    "str": str,
+    "unicode": str,
+    "long": int,
+}
+
+#: Old names and the names of the same things today.
+_RENAMED = {
+    "Inf": "inf",
+    "Infinity": "inf",
+    "PINF": "inf",
+    "infty": "inf",
+    "NAN": "nan",
+    "NaN": "nan",
+    "alltrue": "all",
+    "sometrue": "any",
+    "product": "prod",
+    "cumproduct": "cumprod",
+    "in1d": "isin",
+    "mat": "asmatrix",
+    "rank": "ndim",
+    "round_": "round",
+    "row_stack": "vstack",
+    "trapz": "trapezoid",
+    "float_": "float64",
+    "complex_": "complex128",
+    "cfloat": "complex128",
+    "singlecomplex": "complex64",
+    "string_": "bytes_",
+    "unicode_": "str_",
+    "typeDict": "sctypeDict",
+}
+
+
+def names() -> Names:
+    """Returns the old names of `numpy`.
+
+    Example:
+      >>> names()['int']()
+      <class 'int'>
+    """
+    import numpy as np
+
+    own: dict[str, Any] = {
+        "NINF": -np.inf,
+        "NZERO": -0.0,
+        "PZERO": 0.0,
+        "asscalar": lambda array: array.item(),
+        "fromstring": _fromstring,
+        "find_common_type": _find_common_type,
+        "issubsctype": np.issubdtype,
+        "msort": functools.partial(np.sort, axis=0),
+        "obj2sctype": lambda kind: np.dtype(kind).type,
+        "sctype2char": lambda kind: np.dtype(kind).char,
+    }
+    renamed = {old: functools.partial(getattr, np, new) for old, new in _RENAMED.items()}
+    return {**constants(**_PYTHON_TYPES, **own), **renamed}
+
+
+def install() -> None:
+    """Adds `tostring` to arrays, for user modules only.
+
+    Scripts that write TFRecord files call it on every image. A C type takes no new attributes, so this writes to the
+    dictionary behind it and invalidates Python's method cache.
+    """
+    import ctypes
+    import gc
+
+    import numpy as np
+
+    if hasattr(np.ndarray, "tostring"):
+        return
+    (attributes,) = gc.get_referents(np.ndarray.__dict__)
+    attributes["tostring"] = UserOnlyMethod("ndarray.tostring", _tostring, "ndarray.tobytes")
+    ctypes.pythonapi.PyType_Modified(ctypes.py_object(np.ndarray))
+
+
+def _tostring(self: Any, order: str = "C") -> bytes:
+    return self.tobytes(order)
+
+
+def random_names() -> Names:
+    """Returns the old names of `numpy.random`.
+
+    Example:
+      >>> int(random_names()['random_integers']()(1, 1))
+      1
+    """
+    return {"random_integers": lambda: _random_integers}
+
+
+def _fromstring(string: bytes | str, dtype: Any = float, count: int = -1, sep: str = "", **kwargs: Any) -> Any:
+    """`np.fromstring`, which also read binary data. The array is a copy, not a view of the bytes."""
+    import numpy as np
+
+    if sep:
+        return np.fromstring(string, dtype, count, sep=sep, **kwargs)
+    note_once("numpy.fromstring on binary data", "numpy.frombuffer")
+    data = string.encode("latin-1") if isinstance(string, str) else string
+    return np.frombuffer(data, dtype, count).copy()
+
+
+def _random_integers(low: int, high: int | None = None, size: Any = None) -> Any:
+    """`np.random.random_integers`: both ends are included."""
+    import numpy as np
+
+    note_once("numpy.random.random_integers", "numpy.random.randint")
+    first, last = (1, low) if high is None else (low, high)
+    return np.random.randint(first, last + 1, size)
+
+
+def _find_common_type(array_types: Any, scalar_types: Any) -> Any:
+    import numpy as np
+
+    return np.result_type(*array_types, *scalar_types)

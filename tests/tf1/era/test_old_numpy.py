@@ -1,0 +1,35 @@
+"""The names of NumPy of 2018."""
+
+import numpy as np
+import pytest
+
+from moxing.tf1.era import old_numpy
+
+
+def test_every_name_has_a_value():
+    for name, make in {**old_numpy.names(), **old_numpy.random_names()}.items():
+        assert make() is not None, name
+
+
+@pytest.mark.parametrize(("old", "new"), sorted(old_numpy._RENAMED.items()))
+def test_renamed_names_are_those_of_today(old, new):
+    assert old_numpy.names()[old]() is getattr(np, new)
+
+
+def test_fromstring_copies_binary_data_and_parses_text():
+    fromstring = old_numpy.names()["fromstring"]()
+    data = bytes([1, 2, 3])
+    array = fromstring(data, np.uint8)
+    array[0] = 9
+    assert array.tolist() == [9, 2, 3] and data == bytes([1, 2, 3])
+    assert fromstring("1 2", sep=" ").tolist() == [1, 2]
+
+
+def test_functions():
+    names = {name: make() for name, make in old_numpy.names().items()}
+    assert names["asscalar"](np.array([3])) == 3 and names["msort"]([[2, 1], [0, 3]]).tolist() == [[0, 1], [2, 3]]
+    assert names["find_common_type"]([np.float32], [np.int64]) == np.float64
+    assert names["issubsctype"](np.float32, np.floating) and names["obj2sctype"]("f4") is np.float32
+    assert names["sctype2char"](np.float64) == "d"
+    drawn = old_numpy.random_names()["random_integers"]()(1, 2, size=50)
+    assert set(drawn) == {1, 2}

@@ -1,0 +1,26 @@
+"""File objects of TensorFlow on urls."""
+
+from __future__ import annotations
+
+import pytest
+
+from moxing.tf1.files import gfile
+
+
+def test_the_size_of_a_file_that_is_written(folder):
+    with gfile.GFile(folder + "/x", "w") as stream:
+        stream.write("abc")
+        stream.flush()
+        assert stream.size() == 3
+    with gfile.GFile(folder + "/x", "a") as stream:
+        assert stream.size() == 3
+        stream.write("de")
+        stream.flush()
+        assert stream.size() == 5
+
+
+def test_a_block_that_fails_writes_nothing(s3_folder):
+    with pytest.raises(ZeroDivisionError), gfile.Open(s3_folder + "/x", "w") as stream:
+        stream.write("half")
+        raise ZeroDivisionError
+    assert not gfile.Exists(s3_folder + "/x")

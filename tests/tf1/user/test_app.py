@@ -1,0 +1,34 @@
+"""`tf.app.run`."""
+
+import sys
+import types
+
+import pytest
+
+from moxing.tf1.user import app, flags
+
+
+@pytest.fixture(autouse=True)
+def no_flags(monkeypatch):
+    monkeypatch.setattr(flags, "FLAGS", flags.FlagValues())
+    flags.DEFINE_integer("epochs", 1, "Epochs", flag_values=flags.FLAGS)
+
+
+def exit_code(*args):
+    with pytest.raises(SystemExit) as ended:
+        app.run(*args)
+    return ended.value.code
+
+
+def test_main_gets_the_arguments_that_are_not_flags():
+    seen = []
+    assert exit_code(lambda argv: seen.append(argv) or 3, ["train.py", "--epochs=2", "data", "--unknown"]) == 3
+    assert seen == [["train.py", "data", "--unknown"]] and flags.FLAGS.epochs == 2
+
+
+def test_the_defaults_are_those_of_the_process(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["train.py", "--epochs", "5", "rest"])
+    main = types.ModuleType("__main__")
+    main.main = lambda argv: print(argv, flags.FLAGS.epochs)
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    assert exit_code() is None
