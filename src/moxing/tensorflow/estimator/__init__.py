@@ -1,0 +1,35 @@
+"""`tf.estimator`: the package tensorflow-estimator on MoXing's step loop, data position and signals.
+
+The names are those of `tf.estimator` in TensorFlow 1. `trainer` takes part in every training: `loop_hook` runs many
+steps per `session.run`, `resume` keeps the position in the data with the checkpoints, `job` writes TF_CONFIG.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from moxing.tensorflow.estimator.job import set_tf_config as _set_tf_config
+from moxing.tensorflow.estimator.trainer import EstimatorTrainer as _EstimatorTrainer
+from moxing.tf1.estimator import seams as _seams
+
+_set_tf_config()
+_api = _seams.connect(_EstimatorTrainer())
+
+_GONE = {
+    "BoostedTrees": "tensorflow-estimator 2.15 no longer has it. Use the package tensorflow-decision-forests",
+}
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return getattr(_api, name)
+    except AttributeError:
+        pass
+    for prefix, reason in _GONE.items():
+        if name.startswith(prefix):
+            raise AttributeError(f"tf.estimator.{name} is not available: {reason}.", name=name)
+    raise AttributeError(f"module 'tf.estimator' has no attribute {name!r}.", name=name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_api)})

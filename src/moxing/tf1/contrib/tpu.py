@@ -1,0 +1,20 @@
+"""`tf.contrib.tpu`: TPUEstimator and what belongs to it, on CPUs and GPUs."""
+
+from __future__ import annotations
+
+from moxing.tf1.contrib import _lazy
+
+__path__: list[str] = []
+
+_NAMES = _lazy.names(
+    ("tensorflow_estimator.python.estimator.tpu.tpu_estimator:", "TPUEstimator TPUEstimatorSpec"),
+    ("tensorflow_estimator.python.estimator.tpu.tpu_config:", "InputPipelineConfig RunConfig TPUConfig"),
+    (
+        "tensorflow.compat.v1:tpu",
+        "CrossShardOptimizer batch_parallel bfloat16_scope core cross_replica_sum initialize_system "
+        "outside_compilation replicate rewrite shard shutdown_system",
+    ),
+)
+
+__all__ = list(_NAMES)
+__getattr__, __dir__ = _lazy.module_functions(__name__, _NAMES)

@@ -1,0 +1,101 @@
+"""The three places at which MoXing takes part in the training of an Estimator.
+
+`connect` hands them to a `Trainer`: the input of a training, the training itself, and the session that it opens.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from moxing.tf1.estimator import repair
+from moxing.tf1.module_proxy import ModuleProxy
+
+_MODULE = "tensorflow_estimator.python.estimator.estimator"
+
+
+class Trainer(Protocol):
+    """What MoXing does in the training of an Estimator."""
+
+    def read_input(self, estimator: Any, input_fn: Callable[..., Any], parse: Callable[[Any], Any]) -> Any:
+        """Calls `input_fn` for a training.
+
+        Args:
+          estimator: the Estimator.
+          input_fn: takes no arguments; calls the function of the user.
+          parse: turns what it returns into features, labels and hooks.
+        """
+
+    def train(self, estimator: Any, spec: Any, listeners: list[Any], train: Callable[[list[Any]], Any]) -> Any:
+        """Trains.
+
+        Args:
+          estimator: the Estimator.
+          spec: the `EstimatorSpec` that `model_fn` returned.
+          listeners: those of the user that are called when a checkpoint is saved.
+          train: trains with the listeners that it gets, and returns the last loss.
+        """
+
+    def open_session(self, open_session: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+        """Opens the session of a training.
+
+        Args:
+          open_session: `tf.train.MonitoredTrainingSession`.
+          arguments: what the Estimator passes to it.
+        """
+
+
+def connect(trainer: Trainer) -> Any:
+    """Makes `trainer` take part in every training of an Estimator. Returns the API of the package.
+
+    Call it once.
+    """
+    api = repair.load()
+    module: Any = importlib.import_module(_MODULE)
+    base = module.Estimator
+    read_input, train = base._get_features_and_labels_from_input_fn, base._train_with_estimator_spec
+    parse = module.estimator_util.parse_input_fn_result
+
+    def get_features_and_labels(self: Any, input_fn: Any, mode: Any) -> Any:
+        if mode != module.ModeKeys.TRAIN:
+            return read_input(self, input_fn, mode)
+        return trainer.read_input(self, lambda: self._call_input_fn(input_fn, mode), parse)
+
+    def train_with_spec(self: Any, spec: Any, worker_hooks: Any, hooks: Any, step: Any, listeners: Any) -> Any:
+        return trainer.train(
+            self, spec, list(listeners or ()), lambda all_: train(self, spec, worker_hooks, hooks, step, all_)
+        )
+
+    _refuse_tpus()
+    base._get_features_and_labels_from_input_fn = get_features_and_labels
+    base._train_with_estimator_spec = train_with_spec
+    training = module.training
+
+    def open_session(**arguments: Any) -> Any:
+        # Looked up late: a program may have replaced it.
+        return trainer.open_session(training.MonitoredTrainingSession, arguments)
+
+    module.training = ModuleProxy(training, {"MonitoredTrainingSession": open_session})
+    return api
+
+
+def _refuse_tpus() -> None:
+    """Makes `TPUEstimator(use_tpu=True)` an error at once, not after the graph was built."""
+    base: Any = importlib.import_module("tensorflow_estimator.python.estimator.tpu.tpu_estimator").TPUEstimator
+    create, signature = base.__init__, inspect.signature(base.__init__)
+
+    @functools.wraps(create)
+    def create_without_tpu(*args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        if bound.arguments["use_tpu"]:
+            raise ValueError(
+                "TPUEstimator(use_tpu=True), which is its default: TensorFlow 2.21 can no longer run an Estimator on a "
+                "TPU. Pass use_tpu=False to train on CPUs or GPUs."
+            )
+        create(*args, **kwargs)
+
+    base.__init__ = create_without_tpu

@@ -1,0 +1,77 @@
+"""MoXing's part in a training: inputs, strategies, evaluation between checkpoints, exports."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import tensorflow.compat.v1 as tf
+
+from helpers.estimator_models import X, Y, input_fn, make, weights
+from moxing.tensorflow import estimator
+
+
+def test_train_and_evaluate_with_an_export(tmp_path):
+    def receiver_fn():
+        x = tf.placeholder(tf.float32, [None, 6], name="x")
+        return estimator.export.ServingInputReceiver(x, {"x": x})
+
+    one = make(tmp_path)
+    test_fn = lambda: tf.data.Dataset.from_tensor_slices((X, Y)).batch(50)  # noqa: E731
+    results, _ = estimator.train_and_evaluate(
+        one,
+        estimator.TrainSpec(input_fn, max_steps=200),
+        estimator.EvalSpec(test_fn, steps=None, throttle_secs=0),
+    )
+    assert results["global_step"] == 200 and results["accuracy"] > 0.8
+    predicted = list(one.predict(lambda: tf.data.Dataset.from_tensors(X[:3])))
+    assert len(predicted) == 3 and predicted[0]["p"].shape == (2,)
+
+
+def test_an_input_of_tensors_trains_and_says_that_it_cannot_resume(tmp_path, caplog):
+    def tensors():
+        return tf.data.make_one_shot_iterator(input_fn()).get_next()
+
+    make(tmp_path).train(tensors, max_steps=30)
+    assert weights(tmp_path)["global_step"] == 30
+    assert not list(tmp_path.glob("*.moxing.json"))
+    make(tmp_path / "other").train(input_fn, max_steps=30)
+    # As if it had been interrupted at step 25.
+    (tmp_path / "other" / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-25"\n')
+    caplog.set_level(logging.INFO)
+    tf.logging.set_verbosity(tf.logging.INFO)
+    make(tmp_path / "other").train(tensors, max_steps=30)
+    assert "Cannot resume the input position (input_fn returns no tf.data.Dataset)" in caplog.text
+
+
+@pytest.mark.filterwarnings("ignore:To make it possible to preserve tf.data options")
+def test_a_mirrored_strategy(tmp_path):
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
+    make(tmp_path, train_distribute=strategy).train(input_fn, max_steps=30)
+    assert weights(tmp_path)["global_step"] == 30
+
+
+def test_tpus_are_refused_at_once(tmp_path):
+    config = estimator.tpu.RunConfig(model_dir=str(tmp_path))
+    with pytest.raises(ValueError, match=r"TPUEstimator\(use_tpu=True\).*Pass use_tpu=False"):
+        estimator.tpu.TPUEstimator(lambda features: None, config=config, train_batch_size=8)
+
+    def model_fn(features, labels, mode, params):
+        assert params["batch_size"] == 8
+        weight = tf.get_variable("w", [6, 2], initializer=tf.zeros_initializer())
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.matmul(features, weight))
+        optimizer = tf.compat.v1.tpu.CrossShardOptimizer if params.get("tpu") else lambda inner: inner
+        step = optimizer(tf.train.GradientDescentOptimizer(0.5)).minimize(loss, tf.train.get_global_step())
+        return estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=step)
+
+    one = estimator.tpu.TPUEstimator(model_fn, config=config, use_tpu=False, train_batch_size=8)
+    one.train(lambda params: tf.data.Dataset.from_tensor_slices((X, Y)).repeat().batch(params["batch_size"]), steps=40)
+    assert weights(tmp_path)["global_step"] == 40
+
+
+def test_what_is_gone_says_so():
+    with pytest.raises(AttributeError, match="tf.estimator.BoostedTreesClassifier is not available.*decision-forests"):
+        _ = estimator.BoostedTreesClassifier
+    with pytest.raises(AttributeError, match="module 'tf.estimator' has no attribute 'Estimater'"):
+        _ = estimator.Estimater
+    assert "train_and_evaluate" in dir(estimator)
