@@ -57,15 +57,14 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
 def run(arguments: argparse.Namespace) -> int:
     """Runs the command."""
     from moxing.tensorflow.datasets.tools.conversion import convert_image_folder
+    from moxing.tensorflow.datasets.tools.conversion_plan import RecordFiles
 
     allowed_bad(arguments.max_bad, 0)
     done = convert_image_folder(
         arguments.src,
         arguments.dst,
         split_spec=arguments.splits,
-        shards=arguments.shards,
-        prefix=arguments.prefix,
-        resize_short_side=arguments.resize_short_side,
+        records=RecordFiles(arguments.shards, arguments.prefix, arguments.resize_short_side),
         threads=arguments.threads,
         overwrite=arguments.overwrite,
     )

@@ -29,11 +29,12 @@ from moxing.tensorflow.datasets.tfrecord.tfrecord_image import ImageClassificati
 from moxing.tensorflow.datasets.tfrecord.tfrecord_metadata import ImageClassificationTFRecordMetadata
 from moxing.tensorflow.datasets.tools.conversion import convert_image_folder
 from moxing.tensorflow.datasets.tools.conversion_manifest import MANIFEST
+from moxing.tensorflow.datasets.tools.conversion_plan import RecordFiles
 
 
 def test_training_reads_the_same_pixels_from_records_as_from_files(tmp_path):
     write_files(tmp_path / "src", every_kind())
-    done = convert_image_folder(tmp_path / "src", tmp_path / "dst", shards=3, prefix="all")
+    done = convert_image_folder(tmp_path / "src", tmp_path / "dst", records=RecordFiles(shards=3, prefix="all"))
     assert done.records == {"train": 17} and not done.bad
     raw = read_all(
         lambda: ImageClassificationRawDataset(ImageClassificationRawMetadata(tmp_path / "src"), num_epochs=1)
@@ -131,11 +132,8 @@ def test_names_that_are_no_text(tmp_path):
 def test_wrong_arguments_are_named(tmp_path):
     many(tmp_path / "src", 6)
     for arguments, message in (
-        ({"shards": 0}, "shards=0"),
-        ({"shards": 7}, "shards=7: the split 'train' has only 6 images"),
+        ({"records": RecordFiles(shards=7)}, "shards=7: the split 'train' has only 6 images"),
         ({"threads": 0}, "threads=0"),
-        ({"resize_short_side": -1}, "resize_short_side=-1"),
-        ({"prefix": "a/b"}, "prefix='a/b'"),
         ({"split_spec": {"train": 2}}, "sums to 2"),
         ({"split_spec": {"a": 0.3, "b": 0.3, "c": 0.4}}, "classes with fewer files than the 3 splits"),
     ):
@@ -156,5 +154,7 @@ def test_real_photos(tmp_path, real_data):
         os.makedirs(tmp_path / "src" / name)
         for path in sorted((real_data / "flowers" / name).iterdir())[:20]:
             shutil.copy(path, tmp_path / "src" / name)
-    done = convert_image_folder(tmp_path / "src", tmp_path / "dst", {"train": 0.9, "eval": 0.1}, prefix="flowers")
+    done = convert_image_folder(
+        tmp_path / "src", tmp_path / "dst", {"train": 0.9, "eval": 0.1}, records=RecordFiles(prefix="flowers")
+    )
     assert (done.records, done.kept, done.changed) == ({"train": 36, "eval": 4}, {"JPEG": 40}, {})

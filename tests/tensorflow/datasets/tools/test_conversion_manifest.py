@@ -15,6 +15,7 @@ from tool_images import (
 
 from moxing.tensorflow.datasets.tools import conversion
 from moxing.tensorflow.datasets.tools.conversion import convert_image_folder
+from moxing.tensorflow.datasets.tools.conversion_plan import RecordFiles
 from moxing.tensorflow.datasets.tools.image_records import store_image
 
 
@@ -23,17 +24,17 @@ def test_complete_files_are_not_written_again(tmp_path, monkeypatch):
     dst = tmp_path / "dst"
     interrupt(monkeypatch, 35)
     with pytest.raises(Stop):
-        convert_image_folder(tmp_path / "src", dst, shards=4, threads=1)
+        convert_image_folder(tmp_path / "src", dst, records=RecordFiles(shards=4), threads=1)
     assert len(names_in(dst)) == 2
     (dst / ".mox-0123.tmp").write_bytes(b"left by a kill")
     # A file that lost its end is written again.
     os.truncate(dst / "train-00001-of-00004", 100)
     converted = []
     monkeypatch.setattr(conversion, "store_image", lambda *arguments: converted.append(1) or store_image(*arguments))
-    done = convert_image_folder(tmp_path / "src", dst, shards=4)
+    done = convert_image_folder(tmp_path / "src", dst, records=RecordFiles(shards=4))
     assert (done.resumed, len(converted), done.records) == (1, 45, {"train": 60})
     assert not (dst / ".mox-0123.tmp").exists()
-    again = convert_image_folder(tmp_path / "src", dst, shards=4)
+    again = convert_image_folder(tmp_path / "src", dst, records=RecordFiles(shards=4))
     assert (again.resumed, len(converted)) == (4, 45)
     assert (again.records, again.kept) == (done.records, done.kept)
 
@@ -43,21 +44,21 @@ def test_another_order_is_refused_unless_overwrite(tmp_path, monkeypatch):
     dst = tmp_path / "dst"
     interrupt(monkeypatch, 35)
     with pytest.raises(Stop):
-        convert_image_folder(tmp_path / "src", dst, shards=4, threads=1)
+        convert_image_folder(tmp_path / "src", dst, records=RecordFiles(shards=4), threads=1)
     monkeypatch.undo()
     with pytest.raises(
         ValueError, match=r"interrupted conversion, with another number of shards \(see .moxing_convert.json"
     ):
-        convert_image_folder(tmp_path / "src", dst, shards=2)
+        convert_image_folder(tmp_path / "src", dst, records=RecordFiles(shards=2))
     write_files(tmp_path / "src", {"a/new.png": encoded(pixels(), "PNG")})
     with pytest.raises(ValueError, match="with other images.*overwrite=True"):
-        convert_image_folder(tmp_path / "src", dst, shards=4)
+        convert_image_folder(tmp_path / "src", dst, records=RecordFiles(shards=4))
     assert len(names_in(dst)) == 2
-    convert_image_folder(tmp_path / "src", dst, shards=2, overwrite=True)
+    convert_image_folder(tmp_path / "src", dst, records=RecordFiles(shards=2), overwrite=True)
     assert names_in(dst) == ["train-00000-of-00002", "train-00001-of-00002"]
     with pytest.raises(ValueError, match="finished conversion, with another number of shards, another prefix "):
-        convert_image_folder(tmp_path / "src", dst, prefix="p")
-    convert_image_folder(tmp_path / "src", dst, prefix="p", overwrite=True)
+        convert_image_folder(tmp_path / "src", dst, records=RecordFiles(prefix="p"))
+    convert_image_folder(tmp_path / "src", dst, records=RecordFiles(prefix="p"), overwrite=True)
     assert names_in(dst) == ["p_train_00000-of-00001.tfrecord"]
 
 

@@ -1,21 +1,21 @@
 """Which image goes into which file of records."""
 
-from tool_images import (
-    many,
-    records,
-    value,
-)
+import pytest
+from tool_images import many, records, value
 
 from moxing.tensorflow.datasets.tools import conversion_plan
 from moxing.tensorflow.datasets.tools.conversion import convert_image_folder
+from moxing.tensorflow.datasets.tools.conversion_plan import RecordFiles
 from moxing.tensorflow.datasets.tools.split import split_image_classification_dataset
 
 
 def test_files_are_mixed_equal_in_size_and_the_same_every_time(tmp_path):
     many(tmp_path / "src")
     names = [f"train-0000{i}-of-00004" for i in range(4)]
-    assert convert_image_folder(tmp_path / "src", tmp_path / "one", shards=4).shards == {"train": names}
-    convert_image_folder(tmp_path / "src", tmp_path / "two", shards=4, threads=1)
+    assert convert_image_folder(tmp_path / "src", tmp_path / "one", records=RecordFiles(shards=4)).shards == {
+        "train": names
+    }
+    convert_image_folder(tmp_path / "src", tmp_path / "two", records=RecordFiles(shards=4), threads=1)
     for name in names:
         content = records(tmp_path / "one", name)
         assert len(content) == 15
@@ -28,7 +28,7 @@ def test_files_are_mixed_equal_in_size_and_the_same_every_time(tmp_path):
 def test_splits_are_those_of_the_split_command(tmp_path):
     many(tmp_path / "src")
     spec = {"train": 0.8, "eval": 0.1}
-    done = convert_image_folder(tmp_path / "src", tmp_path / "dst", spec, prefix="p")
+    done = convert_image_folder(tmp_path / "src", tmp_path / "dst", spec, records=RecordFiles(prefix="p"))
     assert done.records == split_image_classification_dataset(spec, tmp_path / "src", tmp_path / "split")
     for split in spec:
         converted = {value(features, "image/filename").decode() for features in records(tmp_path / "dst", f"p_{split}_00000-of-00001.tfrecord")}  # fmt: skip  # noqa: E501
@@ -40,3 +40,16 @@ def test_the_default_number_of_files_follows_the_size(tmp_path, monkeypatch):
     total = sum(path.stat().st_size for path in (tmp_path / "src").rglob("*.png"))
     monkeypatch.setattr(conversion_plan, "_SHARD_BYTES", total // 3)
     assert len(convert_image_folder(tmp_path / "src", tmp_path / "dst").shards["train"]) == 3
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"shards": 0}, "shards=0"),
+        ({"resize_short_side": -1}, "resize_short_side=-1"),
+        ({"prefix": "a/b"}, "prefix='a/b'"),
+    ],
+)
+def test_wrong_files_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        RecordFiles(**arguments)

@@ -14,6 +14,7 @@ from tool_images import (
 )
 
 from moxing.tensorflow.datasets.tools.conversion import convert_image_folder
+from moxing.tensorflow.datasets.tools.conversion_plan import RecordFiles
 from moxing.tensorflow.datasets.tools.image_records import ImageDecoder
 
 
@@ -50,7 +51,7 @@ def test_large_images_are_made_smaller(tmp_path):
     write_files(tmp_path / "src", {"a/l.jpg": encoded(smooth, "JPEG"), "a/l.gif": encoded(smooth, "GIF"),
                            "a/tall.png": encoded(smooth.resize((101, 999)), "PNG"),
                            "a/small.jpg": encoded(pixels(size=(300, 100)), "JPEG")})  # fmt: skip
-    done = convert_image_folder(tmp_path / "src", tmp_path / "dst", resize_short_side=100)
+    done = convert_image_folder(tmp_path / "src", tmp_path / "dst", records=RecordFiles(resize_short_side=100))
     assert done.kept == {"JPEG": 1}
     assert done.changed == {
         "JPEG resized, to JPEG": 1, "GIF resized, to PNG": 1, "PNG resized, to PNG": 1,

@@ -10,6 +10,7 @@ from tool_images import encoded, write_files
 
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow.datasets.tools.conversion import convert_image_folder
+from moxing.tensorflow.datasets.tools.conversion_plan import RecordFiles
 from moxing.tensorflow.datasets.tools.inspection import ClassCount, Spread, inspect_dataset
 
 
@@ -86,7 +87,7 @@ def test_what_is_no_data_set(tmp_path):
 
 @pytest.mark.parametrize("prefix", [None, "p"])
 def test_records_are_reported_as_the_folder_was(tmp_path, folder, prefix):
-    convert_image_folder(folder, tmp_path / "records", {"train": 0.7, "eval": 0.3}, prefix=prefix)
+    convert_image_folder(folder, tmp_path / "records", {"train": 0.7, "eval": 0.3}, records=RecordFiles(prefix=prefix))
     found, source = inspect_dataset(tmp_path / "records"), inspect_dataset(folder)
     assert found.kind == "TFRecord files"
     for name in ("classes", "formats", "width", "height", "bad", "notes"):

@@ -30,7 +30,7 @@ from moxing.tensorflow.datasets.tools.conversion_manifest import (
     open_conversion,
     write_manifest,
 )
-from moxing.tensorflow.datasets.tools.conversion_plan import Image, Shard, digest, plan_shards
+from moxing.tensorflow.datasets.tools.conversion_plan import Image, RecordFiles, Shard, digest, plan_shards
 from moxing.tensorflow.datasets.tools.image_records import BadImageError, ImageDecoder, image_record, store_image
 from moxing.tensorflow.datasets.tools.split import check_sizes, check_spec
 from moxing.tensorflow.datasets.tools.target import check_target, local_target, only_process, progress_bar, real_source
@@ -72,9 +72,7 @@ def convert_image_folder(
     src_dir: Url,
     dst_dir: Url,
     split_spec: Mapping[str, float] | None = None,
-    shards: int | None = None,
-    prefix: str | None = None,
-    resize_short_side: int | None = None,
+    records: RecordFiles = RecordFiles(),  # noqa: B008
     threads: int | None = None,
     overwrite: bool = False,
 ) -> Conversion:
@@ -91,9 +89,7 @@ def convert_image_folder(
       src_dir: the folder with one folder per class, as for `ImageClassificationRawMetadata`.
       dst_dir: the local directory for the files, outside `src_dir`; created if missing. It holds one conversion.
       split_spec: the fraction of every split, as in `split_image_classification_dataset`; None puts all into `train`.
-      shards: the number of files per split; None aims at about 150 MB of images per file.
-      prefix: the beginning of the file names.
-      resize_short_side: shrinks images whose shorter side is longer than this.
+      records: how many files are written, their names, and the size of their images.
       threads: the number of images that are converted in parallel; None uses the number of cores, or for images on an
         object store `--data_requests`.
       overwrite: whether to replace the records of an earlier conversion.
@@ -111,9 +107,7 @@ def convert_image_folder(
       >>> done.records, done.shards
       ({'train': 1}, {'train': ['train-00000-of-00001']})
     """
-    check_counts(shards=shards, resize_short_side=resize_short_side, threads=threads)
-    if prefix is not None and (not isinstance(prefix, str) or not prefix or prefix[0] == "." or "/" in prefix):
-        raise ValueError(f"prefix={prefix!r}: expected the beginning of a file name, such as 'flowers'.")
+    check_counts(threads=threads)
     fractions = check_spec({"train": 1.0} if split_spec is None else split_spec)
     source = list_image_folder(src_dir, "src_dir")
     names = order_classes(source, "labels.txt")
@@ -121,9 +115,9 @@ def convert_image_folder(
     dst = local_target(dst_dir)
     check_target(source.base_dir, dst)
 
-    plan = plan_shards(source, names, fractions, shards, prefix)
+    plan = plan_shards(source, names, fractions, records)
     order = {"version": _FORMAT_VERSION, "src_dir": real_source(source.base_dir), "split_spec": fractions}
-    order |= {"shards": shards, "prefix": prefix, "resize_short_side": resize_short_side, "images": digest(plan)}
+    order |= {**asdict(records), "images": digest(plan)}
     os.makedirs(dst, exist_ok=True)
     with only_process(dst, "writing"):
         done = open_conversion(dst, order, overwrite)
@@ -131,7 +125,7 @@ def convert_image_folder(
         write_label_file(dict(enumerate(names)), dst)
         # A thread that waits for an object store needs no core.
         default = requests_at_once() if source.objects else os.cpu_count() or 1
-        _write_shards(dst, plan, order, done, resize_short_side, threads or default)
+        _write_shards(dst, plan, order, done, records.resize_short_side, threads or default)
         result = _summarize(list(fractions), plan, done, resumed)
         _write_bad(dst, result.bad)
         write_manifest(dst, order, done, finished=True)

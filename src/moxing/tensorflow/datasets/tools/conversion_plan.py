@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from moxing.tensorflow.datasets.arguments import check_counts
 from moxing.tensorflow.datasets.raw.folders import ImageFolder
 from moxing.tensorflow.datasets.stored.objects import StoredObject, read_object, version_number
 
@@ -17,6 +18,31 @@ from moxing.tensorflow.datasets.tools.split import make_plan
 #: The approximate size of a file of records if the caller does not pass their number.
 _SHARD_BYTES = 150_000_000
 _STAT_THREADS = 16
+
+
+@dataclass(frozen=True)
+class RecordFiles:
+    """The files that a conversion writes.
+
+    Args:
+      shards: the number of files per split; None aims at about 150 MB of images per file.
+      prefix: the beginning of the file names.
+      resize_short_side: shrinks images whose shorter side is longer than this.
+
+    Example:
+      >>> RecordFiles(shards=4, prefix='flowers').shards
+      4
+    """
+
+    shards: int | None = None
+    prefix: str | None = None
+    resize_short_side: int | None = None
+
+    def __post_init__(self) -> None:
+        check_counts(shards=self.shards, resize_short_side=self.resize_short_side)
+        prefix: object = self.prefix
+        if prefix is not None and (not isinstance(prefix, str) or not prefix or prefix[0] == "." or "/" in prefix):
+            raise ValueError(f"prefix={prefix!r}: expected the beginning of a file name, such as 'flowers'.")
 
 
 @dataclass(frozen=True)
@@ -48,7 +74,7 @@ class Shard:
 
 
 def plan_shards(
-    source: ImageFolder, names: Sequence[str], fractions: Mapping[str, float], count: int | None, prefix: str | None
+    source: ImageFolder, names: Sequence[str], fractions: Mapping[str, float], records: RecordFiles
 ) -> list[Shard]:
     labels = {name: label for label, name in enumerate(names)}
     cut = make_plan(source.classes, fractions)
@@ -58,12 +84,12 @@ def plan_shards(
         wanted.sort(key=lambda pair: _hash(*pair))
         with ThreadPoolExecutor(_STAT_THREADS, thread_name_prefix="mox-convert") as pool:
             images = list(pool.map(lambda pair: _describe(source, labels[pair[0]], *pair), wanted))
-        number = count or max(1, round(sum(image.size for image in images) / _SHARD_BYTES))
+        number = records.shards or max(1, round(sum(image.size for image in images) / _SHARD_BYTES))
         if number > len(images):
             raise ValueError(f"shards={number}: the split {split!r} has only {len(images)} images.")
         for index in range(number):
             part = images[index * len(images) // number : (index + 1) * len(images) // number]
-            result.append(Shard(split, shard_name(split, f"{index:05d}", f"{number:05d}", prefix), part))
+            result.append(Shard(split, shard_name(split, f"{index:05d}", f"{number:05d}", records.prefix), part))
     return result
 
 
