@@ -199,7 +199,7 @@ class Run:
             self._actions = run_actions(self._context, self._evaluation)
             self._announce()
             many = self._stepper.many
-            if "next_steps" in step.checks and job.any_worker("single_steps", not many) and many:
+            if step.checks.next_steps is not None and job.any_worker("single_steps", not many) and many:
                 # One worker has a hook that looks at every step, and all must do the same number of steps per call.
                 # They agree inside the session, where a dead worker is noticed and named.
                 self._stepper = make_stepper(step, every_step=True)

@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 from loop_runs import EveryStep, counting_model
 
 import moxing.tensorflow as mox
-from moxing.tensorflow.executor.build.step import UNCHECKED
+from moxing.tensorflow.executor.build.step import Checks, CheckValues
 from moxing.tensorflow.executor.loop.step_loop import RepeatedStep, conditions, read_checks
 from moxing.tf1.graph.run_graph import run_graph
 
@@ -289,15 +289,15 @@ def test_log_info_of_every_line_is_that_step_s(tmp_path, caplog):
 
 
 def test_nothing_checked():
-    assert conditions({}) == []
-    assert read_checks({}) == UNCHECKED
-    assert UNCHECKED == {"finite": True, "halt": 0, "reached": 0, "next_steps": 1, "guard": 0}
+    assert conditions(Checks()) == []
+    assert read_checks({}) == CheckValues()
+    assert CheckValues() == CheckValues(finite=True, halt=0, reached=0, next_steps=1, guard=0)
 
 
 def test_fetched_numbers_become_plain_ones():
     values = read_checks({"finite": np.bool_(False), "next_steps": np.int64(7), "rounds": np.int64(3)})
-    assert values == {**UNCHECKED, "finite": False, "next_steps": 7}
-    assert type(values["finite"]) is bool and type(values["next_steps"]) is int
+    assert values == CheckValues(finite=False, next_steps=7)
+    assert type(values.finite) is bool and type(values.next_steps) is int
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_conditions(finite, halt, next_steps, goes_on):
     with tf.Graph().as_default(), tf.Session() as session:
         checks = {"finite": finite, "halt": halt, "next_steps": np.int64(next_steps)}
         tensors = {name: tf.constant(value) for name, value in checks.items()}
-        assert all(session.run(conditions(tensors))) is goes_on
+        assert all(session.run(conditions(Checks(**tensors)))) is goes_on
 
 
 def test_rounds_checks_and_asides():

@@ -24,14 +24,35 @@ from moxing.tensorflow.parallel.gradients import normalize_weights, weighted_sum
 from moxing.tf1.graph.data_seeds import data_seeds
 from moxing.tf1.graph.surgery import CONDITIONALS, run_after
 
-#: What a step can report for the steps that follow it: the values before the first step, and of checks not computed.
-UNCHECKED = {
-    "finite": True,  # false if a loss is NaN or infinite
-    "halt": 0,  # not 0 if all workers stop after this step; see `TrainStep`
-    "reached": 0,  # not 0 if `global_step` is at `max_steps`
-    "next_steps": 1,  # number of steps that all workers do in the next call
-    "guard": 0,  # number, from 1, of a tensor of `Step.guarded` that is not finite, else 0
-}
+
+@dataclass(frozen=True)
+class CheckValues:
+    """What the last step of a call reports; the defaults are the values of checks that a step does not compute.
+
+    Attributes:
+      finite: False if a loss is NaN or infinite.
+      halt: not 0 if all workers stop after this step; see `TrainStep`.
+      reached: not 0 if `global_step` is at `max_steps`.
+      next_steps: number of steps that all workers do in the next call.
+      guard: number, from 1, of a tensor of `Step.guarded` that is not finite, else 0.
+    """
+
+    finite: bool = True
+    halt: int = 0
+    reached: int = 0
+    next_steps: int = 1
+    guard: int = 0
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The tensors behind `CheckValues`; None if the step does not compute one."""
+
+    finite: tf.Tensor | None = None
+    halt: tf.Tensor | None = None
+    reached: tf.Tensor | None = None
+    next_steps: tf.Tensor | None = None
+    guard: tf.Tensor | None = None
 
 
 @dataclass
@@ -46,7 +67,7 @@ class Step:
       operation: does one step, the ledger included.
       ledger: counters in the graph.
       global_step: the counter of training steps.
-      checks: the tensors of those names of `UNCHECKED` that the step computes.
+      checks: what decides whether another step follows.
       train: the training step that the strategy built; None in other modes than TRAIN.
       summary: all summaries merged, or None.
       rate_factor: the factor on the learning rate that evaluation hooks set, if any does.
@@ -63,7 +84,7 @@ class Step:
     operation: tf.Operation
     ledger: Ledger
     global_step: tf.Variable
-    checks: dict[str, tf.Tensor]
+    checks: Checks
     summary: tf.Tensor | None
     train: TrainStep | None = None
     rate_factor: tf.Variable | None = None
@@ -141,7 +162,7 @@ def build_step(config: RunConfig, strategy: Strategy, position: Position, seed: 
         operation=tf.group(*done, name="moxing/step"),
         ledger=ledger,
         global_step=global_step,
-        checks=_checks(train, [loss for model in models for loss in model.losses], guarded) if train else {},
+        checks=_checks(train, [loss for model in models for loss in model.losses], guarded) if train else Checks(),
         train=train,
         summary=_summary({**rates, **log_info}) if summarised else None,
         rate_factor=factor,
@@ -221,15 +242,14 @@ def _log_info(models: Sequence[Model], lengths: Sequence[tf.Tensor]) -> tuple[di
     return first if FLAGS.get("log_first_clone") else means, means
 
 
-def _checks(train: TrainStep, losses: list[tf.Tensor], guarded: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-    checks = {
-        "finite": _all_finite(losses),
-        "halt": train.halt,
-        "reached": train.reached,
-        "next_steps": train.next_steps,
-        "guard": _first_not_finite(list(guarded.values())) if guarded else None,
-    }
-    return {name: tensor for name, tensor in checks.items() if tensor is not None}
+def _checks(train: TrainStep, losses: list[tf.Tensor], guarded: Mapping[str, tf.Tensor]) -> Checks:
+    return Checks(
+        finite=_all_finite(losses),
+        halt=train.halt,
+        reached=train.reached,
+        next_steps=train.next_steps,
+        guard=_first_not_finite(list(guarded.values())) if guarded else None,
+    )
 
 
 def _all_finite(losses: list[tf.Tensor]) -> tf.Tensor:

@@ -14,7 +14,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.executor.build.inputs import EVERYTHING, Inputs, Share, build_inputs
 from moxing.tensorflow.executor.build.ledger import Ledger
 from moxing.tensorflow.executor.build.model import build_model
-from moxing.tensorflow.executor.build.step import Step
+from moxing.tensorflow.executor.build.step import Checks, Step
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.evaluation import EvaluationHook
 from moxing.tensorflow.executor.hooks.feed import FeedSessionRunHook
@@ -162,7 +162,7 @@ def _build(config: RunConfig, mode: ModeKeys, step: Step, seed: int, scope: str)
         ledger = Ledger(metrics := monitored(serving), lengths[0], inputs.arrived(), metrics)
     evaluation = replace(
         step, inputs=inputs, models=[model], lengths=lengths, operation=ledger.update, ledger=ledger,
-        checks={},
+        checks=Checks(),
         summary=None, probes={},
     )  # fmt: skip
     # Reset what the model counts by itself, such as tf.metrics.

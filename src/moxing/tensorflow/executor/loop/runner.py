@@ -64,7 +64,7 @@ class Runner:
                 continue
             if bar is not None:
                 bar.update(done, progress)
-            if progress.ended or (self._hooks.stop_requested and "halt" not in self._checks):
+            if progress.ended or (self._hooks.stop_requested and self._checks.halt is None):
                 break
         return self._finish(progress)
 
@@ -86,7 +86,7 @@ class Runner:
         """Whether to do no further step; synchronous workers agree on it first."""
         if self._hooks.stopped_by_all:
             return True
-        if "halt" not in self._checks:
+        if self._checks.halt is None:
             if self._run.asynchronous:
                 self._pass_on_stop()
             return self._run.stop.number is not None or self._hooks.stop_requested
@@ -122,7 +122,7 @@ class Runner:
         done = self._done(before)
         left = self._run.config.max_steps - self._reached(before)
         steps = self._steps_at_once(done, left)
-        if "next_steps" in self._checks:
+        if self._checks.next_steps is not None:
             # The workers agreed on this call's number in the last one; now they agree on the next.
             steps = before.next_steps
             self._run.step.strategy.propose(self._session, self._steps_at_once(done + steps, left - steps))

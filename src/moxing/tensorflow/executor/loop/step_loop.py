@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.executor.build.step import UNCHECKED, Step
+from moxing.tensorflow.executor.build.step import Checks, CheckValues, Step
 from moxing.tensorflow.executor.loop.progress import Aside, Progress
 from moxing.tf1.graph.surgery import CannotRebuild, Subgraph
 
@@ -32,7 +32,7 @@ class Stepper:
 
     def __init__(self, step: Step) -> None:
         self._step, self._asides = step, _asides(step)
-        with tf.control_dependencies([step.operation, *step.checks.values()]):
+        with tf.control_dependencies([step.operation, *_computed(step.checks).values()]):
             self._after = self._state()
         self._now = self._state()
 
@@ -48,7 +48,7 @@ class Stepper:
           wanted: extra values that the last step computes.
         """
         asides = {aside.value: tensor for aside, tensor in self._asides.items() if aside in wanted}
-        return self._progress(run({"state": self._after, **self._step.checks, **asides}), wanted)
+        return self._progress(run({"state": self._after, **_computed(self._step.checks), **asides}), wanted)
 
     def current(self, session: tf.Session, ended: bool = False) -> Progress:
         """The state without doing a step, for instance after the end of the data."""
@@ -59,15 +59,15 @@ class Stepper:
         return Progress(
             global_step=int(values["state"]["global_step"]),
             ledger=self._step.ledger.decode(values["state"]["ledger"]),
-            finite=checks["finite"],
+            finite=checks.finite,
             ended=ended,
-            halt=checks["halt"],
-            next_steps=checks["next_steps"],
+            halt=checks.halt,
+            next_steps=checks.next_steps,
             summary=values.get("summary") or None,
             probes=dict(zip(self._step.probes, values["probes"].tolist(), strict=True))
             if Aside.PROBES in wanted and "probes" in values
             else {},
-            guard=checks["guard"],
+            guard=checks.guard,
         )
 
 
@@ -78,9 +78,12 @@ class StepLoop(Stepper):
 
     def __init__(self, step: Step) -> None:
         super().__init__(step)
-        checks = {name: (tensor, tf.constant(UNCHECKED[name], tensor.dtype)) for name, tensor in step.checks.items()}
+        initial = vars(CheckValues())
+        checks = {
+            name: (tensor, tf.constant(initial[name], tensor.dtype)) for name, tensor in _computed(step.checks).items()
+        }
         asides = {aside.value: tensor for aside, tensor in self._asides.items()}
-        self._loop = RepeatedStep(step.operation, checks, conditions, asides)
+        self._loop = RepeatedStep(step.operation, checks, lambda last: conditions(Checks(**last)), asides)
         with tf.control_dependencies([output.op for output in self._loop.outputs.values()]):
             self._after = self._state()
 
@@ -91,24 +94,28 @@ class StepLoop(Stepper):
         return self._progress(run({"state": self._after, **self._loop.outputs}, feed), wanted)
 
 
-def read_checks(fetched: Mapping[str, Any]) -> dict[str, Any]:
+def read_checks(fetched: Mapping[str, Any]) -> CheckValues:
     """The values of the checks in what `session.run` returned; other entries are ignored.
 
     Example:
       >>> read_checks({'halt': np.int32(2), 'summary': b''})
-      {'finite': True, 'halt': 2, 'reached': 0, 'next_steps': 1, 'guard': 0}
+      CheckValues(finite=True, halt=2, reached=0, next_steps=1, guard=0)
     """
-    return {name: np.asarray(fetched[name]).item() if name in fetched else value for name, value in UNCHECKED.items()}
+    return CheckValues(**{name: np.asarray(fetched[name]).item() for name in vars(CheckValues()) if name in fetched})
 
 
-def conditions(checks: Mapping[str, tf.Tensor]) -> list[tf.Tensor]:
+def conditions(last: Checks) -> list[tf.Tensor]:
     """Boolean tensors that must all be true for another step to run.
 
     Args:
-      checks: the values of the last step.
+      last: the checks of the last step.
     """
-    stops = [tf.equal(checks[name], 0) for name in ("halt", "reached", "guard") if name in checks]
-    return [checks["finite"], *stops] if "finite" in checks else stops
+    stops = [tf.equal(check, 0) for check in (last.halt, last.reached, last.guard) if check is not None]
+    return stops if last.finite is None else [last.finite, *stops]
+
+
+def _computed(checks: Checks) -> dict[str, tf.Tensor]:
+    return {name: tensor for name, tensor in vars(checks).items() if tensor is not None}
 
 
 def _asides(step: Step) -> dict[Aside, tf.Tensor]:
