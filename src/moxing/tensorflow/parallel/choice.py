@@ -81,7 +81,7 @@ def _elastic(name: str | None, context: StrategyContext) -> Strategy:
     if FLAGS.get("sync_replicas"):
         raise FlagError(f"{words} needs {NEEDS}: give --sync_replicas=False; synchronous workers are always equal.")
     if name not in (None, "parameter_server"):
-        raise FlagError(f"{words} with --variable_update={name}: it needs {NEEDS}, and parameter_server there.")
+        raise FlagError(f"{words} with --variable_update={name}: it needs parameter_server, {NEEDS}.")
     _check_parameter_device()
     return Easgd.create(context)
 
