@@ -118,7 +118,7 @@ def test_what_cannot_be_evaluated():
         run(log_hook(3), input_fn=queue)
     with pytest.raises(ValueError, match="returned no data in inter_mode"):
         run(log_hook(), input_fn=lambda mode: numbers(1000 if mode == "TRAIN" else 0))
-    with pytest.raises(ValueError, match="given no inter_mode"):
+    with pytest.raises(ValueError, match="mox.run has no inter_mode"):
         run(log_hook(), inter_mode=None)
 
     def grown(inputs, mode, **kwargs):
