@@ -1,7 +1,8 @@
 """MoXing on TensorFlow: `import moxing.tensorflow as mox`.
 
 The public API is `__all__`. Importing this package imports TensorFlow, sets the log levels and prints the versions.
-Scripts import some modules below it at the paths of the original; everything else below it is private.
+Scripts import some modules below it at the paths of the original, and extensions those that `docs/extending.md` names;
+everything else below it is private.
 """
 
 import difflib as _difflib

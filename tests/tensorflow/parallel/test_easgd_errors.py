@@ -35,7 +35,7 @@ def easgd(opt=momentum, period=3, moving_rate=0.25):
     [
         (Role("worker", 1, WORKERS), {}, r"'easgd'.*--ps_hosts.*--sync_replicas=False: give --ps_hosts"),
         (WITH_PS, {"sync_replicas": True}, "give --sync_replicas=False"),
-        (WITH_PS, {"variable_update": "collective"}, "--variable_update=collective: it needs parameter servers"),
+        (WITH_PS, {"variable_update": "collective"}, "--variable_update=parameter_server instead of collective"),
         (WITH_PS, {"local_parameter_device": "gpu"}, "--local_parameter_device=gpu is for one machine"),
     ],
 )

@@ -78,6 +78,11 @@ def test_shares(weights):
     assert shares.sum() == pytest.approx(1 if sum(weights) else 0, abs=1e-6)
 
 
+def test_shares_that_differ():
+    values = [tf.constant([1.0, 2.0]), tf.constant([4.0, 8.0])]
+    np.testing.assert_allclose(dense(weighted_sum(values, [0.25, 0.75])), [3.25, 6.5])
+
+
 def test_averaged_keeps_losses_and_variables_apart():
     towers = [[[(tf.constant(1.0 + tower), "w")], [(tf.constant(10.0 * tower), "v")]] for tower in range(3)]
     groups = average_gradients(towers, [None] * 3)

@@ -1,8 +1,10 @@
 """Strategies: where variables live and how gradients become updates.
 
-One strategy a file, each registered under values of `--variable_update` (`strategy.py`); `choice.py` picks one for a
-run. To write a strategy, subclass `Strategy` and decorate it with `register_strategy`: see `docs/extending.md`. What
-such a class needs is exported here. Importing this package registers the built-in strategies.
+One strategy a file: `local`, `replicated`, `parameter_server`, `collective` and `dgc` are registered under values of
+`--variable_update` (`strategy.py`), `easgd` is chosen by the optimizer; `choice.py` picks one for a run. The other
+files are parts that strategies share. To write a strategy, subclass `Strategy` and decorate it with
+`register_strategy`: see `docs/extending.md`. What such a class needs is exported here. Importing this package registers
+the built-in strategies.
 """
 
 from moxing.tensorflow.parallel import collective, dgc, easgd, parameter_server, replicated

@@ -20,7 +20,7 @@ _DGC_FLAGS = (
     "dgc_total_samples",
     "min_size_in_kb",
 )
-#: Flags of `distributed_replicated_mix`, of which only the names are known.
+#: Flags of `distributed_replicated_mix`, which the original's manual names without explaining them.
 UNAVAILABLE_FLAGS = ("var_space_starter", "var_mix_offset")
 
 
@@ -81,7 +81,7 @@ def _elastic(name: str | None, context: StrategyContext) -> Strategy:
     if FLAGS.get("sync_replicas"):
         raise FlagError(f"{words} needs {NEEDS}: give --sync_replicas=False; synchronous workers are always equal.")
     if name not in (None, "parameter_server"):
-        raise FlagError(f"{words} with --variable_update={name}: it needs parameter_server, {NEEDS}.")
+        raise FlagError(f"{words} needs {NEEDS}: give --variable_update=parameter_server instead of {name}.")
     _check_parameter_device()
     return Easgd.create(context)
 

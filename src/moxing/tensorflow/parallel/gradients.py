@@ -167,7 +167,7 @@ def check_same_variables(towers: Sequence[Sequence[Sequence[tf.Variable]]]) -> N
     """Raises an error if the losses of two towers train different variables.
 
     Args:
-      towers: the variables of the first tower, for every tower and loss.
+      towers: for each tower and loss, the variables that it trains, as those of the first tower.
     """
     for index, losses in enumerate(towers):
         for variables, of_first in zip(losses, towers[0], strict=True):
@@ -205,7 +205,8 @@ def weighted_sum(values: Sequence[Any], shares: Sequence[Any]) -> Any:
         return tf.IndexedSlices(
             tf.concat(scaled, 0), tf.concat([part.indices for part in parts], 0), parts[0].dense_shape
         )
-    if all(isinstance(share, float) for share in shares):
+    if all(isinstance(share, float) and share == shares[0] for share in shares):
+        # One multiplication of the sum instead of one for each value.
         return _times(tf.add_n(list(values)), shares[0])
     return tf.add_n([_times(value, share) for value, share in zip(values, shares, strict=True)])
 

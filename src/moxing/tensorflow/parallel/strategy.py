@@ -100,7 +100,7 @@ class Strategy:
 
     #: A context in which the whole graph of the run is built.
     scope: Callable[..., AbstractContextManager[None]] = staticmethod(nullcontext)
-    #: A context in which also variables are placed in this process.
+    #: A context in which everything, variables included, is placed in this process.
     local_device: Callable[..., AbstractContextManager[None]] = staticmethod(nullcontext)
     #: Maps the variables that are saved to those that the towers compute with.
     tower_variables: Callable[..., list[tf.Variable]] = staticmethod(list)

@@ -94,6 +94,17 @@ def test_the_state_of_actions_is_saved(tmp_path):
     open_save(test, tmp_path, [Action(), Counts()])
 
 
+def test_variables_that_are_bad_from_the_start(tmp_path):
+    def test(save, run):
+        (w,) = tf.trainable_variables()
+        run.session.run(w.assign(float("nan")))
+        with pytest.raises(NotFiniteError, match=r"Before the first step: variables are NaN or infinite: w\."):
+            save.save(0, after(0))
+        run.session.run(w.assign(0.0))
+
+    open_save(test, tmp_path)
+
+
 def test_the_error_names_the_last_good_checkpoint(tmp_path):
     def test(save, run):
         (w,) = tf.trainable_variables()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import random
 import threading
@@ -33,6 +34,13 @@ _MIN_BYTES_PER_SECOND = 1024
 _READ_SIZE = 1 << 18
 #: A body is sent in pieces of this size, each within the timeout.
 _SEND_SIZE = 1 << 16
+
+
+_log = logging.getLogger("tensorflow")
+
+
+class SlowTransferError(TimeoutError):
+    """A body that arrives too slowly to wait for its end."""
 
 
 class Sink(Protocol):
@@ -209,7 +217,7 @@ class HttpClient:
                 content += chunk
                 elapsed = time.monotonic() - started
                 if elapsed > self.access.timeout and len(content) - before < elapsed * _MIN_BYTES_PER_SECOND:
-                    raise TimeoutError(f"less than {_MIN_BYTES_PER_SECOND} bytes per second")
+                    raise SlowTransferError
         except BaseException:
             # The rest would be taken for the next response.
             raw.close()
@@ -221,10 +229,9 @@ class HttpClient:
         self, failure: StoreResponse, request: Request, attempt: int, retry_after: str | None = None
     ) -> None:
         """Waits before the next attempt, or raises if there is none."""
-        access = self.access
+        access, url = self.access, self.url(request.bucket, request.shown_key or request.key)
         if not failure.is_transient or attempt > access.retry:
             failure = self._explain_head(failure, request)
-            url = self.url(request.bucket, request.shown_key or request.key)
             host = access.endpoint.host_header(access.endpoint.host)
             raise make_exception(failure, request.method, url, self.credentials_source(), attempt, host)
         seconds = min(access.retry_wait * 2 ** min(attempt - 1, 16), _MAX_WAIT)
@@ -232,6 +239,8 @@ class HttpClient:
         seconds *= 0.5 + random.random() / 2
         if retry_after is not None and retry_after.isdigit():
             seconds = max(seconds, min(float(retry_after), _MAX_WAIT))
+        reason = failure.message or failure.code or f"status {failure.status}"
+        _log.info("%s %s: %s; retry %d of %d in %.1f s.", request.method, url, reason, attempt, access.retry, seconds)
         time.sleep(seconds)
 
     def credentials_source(self) -> str:
@@ -310,8 +319,8 @@ def describe_transport_error(error: BaseException) -> StoreResponse:
     """Describes a broken connection as a response with status 0.
 
     Example:
-      >>> describe_transport_error(TimeoutError('nothing came'))
-      StoreResponse(status=0, code='Timeout', message='no response within the timeout', request_id='')
+      >>> describe_transport_error(TimeoutError('nothing came')).message
+      'no response within the timeout, see set_auth(client_timeout=...)'
     """
     # Only the type of the error: its text contains the parameters of the request.
     known = urllib3.exceptions
@@ -322,9 +331,11 @@ def describe_transport_error(error: BaseException) -> StoreResponse:
     elif isinstance(error, known.NewConnectionError):
         code, message = "NoConnection", "cannot connect"
     elif isinstance(error, known.ConnectTimeoutError):
-        code, message = "Timeout", "no connection within the timeout"
+        code, message = "Timeout", "no connection within the timeout, see set_auth(client_timeout=...)"
+    elif isinstance(error, SlowTransferError):
+        code, message = "Timeout", f"less than {_MIN_BYTES_PER_SECOND} bytes per second arrived"
     elif isinstance(error, TimeoutError | known.TimeoutError):
-        code, message = "Timeout", "no response within the timeout"
+        code, message = "Timeout", "no response within the timeout, see set_auth(client_timeout=...)"
     elif isinstance(error, known.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(error):
         code, message = BAD_CERTIFICATE, "the certificate of the store is not accepted, see set_auth(ssl_verify=...)"
     elif isinstance(error, known.SSLError) and any(reason in str(error) for reason in _NOT_TLS):

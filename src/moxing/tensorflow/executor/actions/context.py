@@ -9,7 +9,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor.specs import ModeKeys
 
-if TYPE_CHECKING:  # the step is built with hooks, whose actions get this context
+if TYPE_CHECKING:  # for types only: the imports would be circular
     from moxing.tensorflow.executor.actions.summaries import EventFile
     from moxing.tensorflow.executor.build.step import Step
     from moxing.tensorflow.executor.checkpoints.keeper import Keeper

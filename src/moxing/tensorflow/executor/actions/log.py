@@ -86,10 +86,11 @@ class RateAction(Action):
         now = time.perf_counter()
         if self._time is not None and (done - 1) % _RATE_PERIOD:
             return
-        if self._time is not None and done > self._step:  # NanGuardHook may have gone back
-            tf.logging.info("global_step/sec: %g", (done - self._step) / max(now - self._time, 1e-9))
+        step = progress.global_step
+        if self._time is not None and step > self._step:  # NanGuardHook may have gone back
+            tf.logging.info("global_step/sec: %g", (step - self._step) / max(now - self._time, 1e-9))
         # The first group includes start-up costs and only starts the clock.
-        self._time, self._step = now, done
+        self._time, self._step = now, step
 
     def pause(self, seconds: float) -> None:
         if self._time is not None:

@@ -17,7 +17,7 @@ from moxing.tensorflow.executor.loop.progress import Progress
 
 
 class SaveAction(Action):
-    """Writes checkpoints. Refuses to save variables that are not finite, so the last checkpoint is always good.
+    """Writes checkpoints. Refuses to save trainable variables that are not finite, so the last checkpoint can be used.
 
     Args:
       run: the run.
@@ -61,7 +61,8 @@ class SaveAction(Action):
         finite = self._session.run(self._finite)
         if not np.all(finite):
             names = [variable.op.name for variable, good in zip(self._variables, finite, strict=True) if not good]
-            what = f"Step {done - 1}: variables became NaN or infinite: {', '.join(names[:8])}."
+            when = f"Step {done - 1}: variables became" if done else "Before the first step: variables are"
+            what = f"{when} NaN or infinite: {', '.join(names[:8])}."
             raise NotFiniteError(what, self._keeper.last)
         # After the end of the data the next run reads from the start.
         position = START if progress.ended else self._inputs.position_after(progress.ledger.steps)

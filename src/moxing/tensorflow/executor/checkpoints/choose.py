@@ -103,7 +103,8 @@ def first_undamaged(prefixes: Sequence[str], fetch: Fetch | None = None) -> int 
             return number
         except UNREADABLE as error:
             reason = (getattr(error, "message", "") or str(error)).splitlines()[0]
-            tf.logging.warning("The checkpoint %s is damaged (%s); falling back to the one before it.", prefix, reason)
+            older = "falling back to the one before it" if number + 1 < len(prefixes) else "there is no older one"
+            tf.logging.warning("The checkpoint %s is damaged (%s); %s.", prefix, reason, older)
     return None
 
 

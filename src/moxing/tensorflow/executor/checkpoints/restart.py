@@ -27,7 +27,8 @@ def move_aside(log_dir: str) -> None:
     while os.path.exists(target := os.path.join(log_dir, f"{ASIDE}{number}")):
         number += 1
     os.makedirs(target)
-    # The marker goes first: after a crash in between, no half-moved checkpoint is valid.
-    for name in sorted(files, key=lambda name: name != MARKER):
+    # A checkpoint is valid by the marker or, without one, by its index file: these go first, so that after a crash in
+    # between no half-moved checkpoint is valid. The same command moves the rest.
+    for name in sorted(files, key=lambda name: (name != MARKER, not name.endswith(".index"))):
         os.replace(os.path.join(log_dir, name), os.path.join(target, name))
     tf.logging.info("--restart: moved the checkpoints of %s to %s.", log_dir, target)

@@ -48,7 +48,7 @@ class Runner:
           bar: shows the progress.
         """
         progress = self._run.start
-        while self._reached(progress) < self._run.config.max_steps and not self._is_stopped(progress):
+        while self._reached(progress) < self._run.config.max_steps and not self._agree_on_stop(progress):
             before = progress
             progress = self._advance(before)
             done = self._done(progress)
@@ -64,7 +64,7 @@ class Runner:
                 continue
             if bar is not None:
                 bar.update(done, progress)
-            if progress.ended or (self._hooks.stop_requested and self._checks.halt is None):
+            if progress.ended:
                 break
         return self._finish(progress)
 
@@ -82,8 +82,8 @@ class Runner:
         self._hooks.end(self._session)
         return progress
 
-    def _is_stopped(self, progress: Progress) -> bool:
-        """Whether to do no further step; synchronous workers agree on it first."""
+    def _agree_on_stop(self, progress: Progress) -> bool:
+        """Whether to do no further step. A synchronous worker that wants to stop asks the others first."""
         if self._hooks.stopped_by_all:
             return True
         if self._checks.halt is None:
@@ -135,7 +135,7 @@ class Runner:
                 lambda fetches, feed=None: self._hooks.run(self._session, fetches, feed, options), steps, wanted
             )
         except tf.errors.OpError as error:
-            return self._ended(error)
+            return self._handle_step_error(error)
         taken = max(progress.ledger.steps - before.ledger.steps, 1)
         self._seconds_per_step = (time.perf_counter() - started) / taken
         return progress
@@ -146,7 +146,7 @@ class Runner:
         steps = min(left, *(action.steps_until(done) for action in self._actions))
         return max(1, min(steps, int(SECONDS_PER_CALL / self._seconds_per_step)))
 
-    def _ended(self, error: tf.errors.OpError) -> Progress:
+    def _handle_step_error(self, error: tf.errors.OpError) -> Progress:
         """The progress at the end of the data. Raises the error if it is another one."""
         if self._bad_samples.failure is not None:
             # The data failed, the variables are good: keep what was trained.

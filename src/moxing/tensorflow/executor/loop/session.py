@@ -11,7 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
 
-if TYPE_CHECKING:  # the server of a job has the settings of a session, too
+if TYPE_CHECKING:  # for types only: the imports would be circular
     from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
     from moxing.tensorflow.executor.job import Job
     from moxing.tensorflow.parallel import Strategy
