@@ -157,7 +157,7 @@ def main() -> None:
         few = trained(names, options.steps, options.threads, 1, dgc)
     milliseconds, part = compressing(options.sparsity)
     results |= {"collective": dense, "dgc": few, "compressing ms": milliseconds, "compressed part": part}
-    print("\n| | steps/s | MB on the wire by step and worker |\n|---|---:|---:|")
+    print("\n| | steps/s | MB on the wire per step and worker |\n|---|---:|---:|")
     for title, found in (("collective", dense), ("distributed_replicated_dgc", few)):
         print(f"| {title} | {found['rate']:.3g} | {found['megabytes']:.4g} |")
     print(f"\ndgc / collective: {few['rate'] / dense['rate']:.1f}, wanted: at least 10")

@@ -250,7 +250,7 @@ def tower_figures(nets: list[str], options: argparse.Namespace) -> dict[str, dic
 
 def cluster_table(figures: dict[str, Figures]) -> str:
     """A Markdown table of medians and spread."""
-    lines = ["| | steps/s | range | MB on the wire by step and worker |", "|---|---:|---:|---:|"]
+    lines = ["| | steps/s | range | MB on the wire per step and worker |", "|---|---:|---:|---:|"]
     for name, (rates, sent) in figures.items():
         spread = f"{min(rates):.3g} – {max(rates):.3g}"
         wire = f"{statistics.median(sent) / 1e6:.4g}"
@@ -280,7 +280,7 @@ def _ratio(figures: dict[str, Figures], other: str, wanted: str) -> str:
 def tower_table(figures: dict[str, dict[int, dict[str, list[float]]]]) -> str:
     """A Markdown table of medians and spread."""
     lines = [
-        "| | towers | ms a step | range | one tower, all batches | range | ratio | range |",
+        "| | towers | ms per step | range | one tower, all batches | range | ratio | range |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for net, by_count in figures.items():

@@ -105,7 +105,7 @@ def main() -> None:
         print("Short steps, µs a step\n" + table(results["steps"], 1e6, "bare session.run loop"), flush=True)
     if arguments.only in (None, "long"):
         results["long"] = interleaved(LONG, arguments.rounds, 40)
-        print("\nLong steps, ms a step\n" + table(results["long"], 1e3, "bare session.run loop"), flush=True)
+        print("\nLong steps, ms per step\n" + table(results["long"], 1e3, "bare session.run loop"), flush=True)
     if arguments.only in (None, "start"):
         results["start"] = start_up(max(3, arguments.rounds // 2))
         for what, unit, title in (("start", 1e3, "Start-up, ms"), ("memory", 1, "Peak memory, MB")):

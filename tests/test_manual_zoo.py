@@ -165,7 +165,7 @@ def test_flowers_advanced(tmp_path, real_data):
     transferred = output_of(script, *words, f"--train_url={tmp_path / 'a'}", f"--checkpoint_url={checkpoint}")
     # Skipped: global_step, the logits and their momentum. Missing: the momentum of all others.
     assert "265 variables restored, 5 skipped by patterns, 159 missing there" in transferred
-    assert "float16: no GPU is there to accelerate half precision" in transferred
+    assert "float16: there is no GPU to accelerate half precision" in transferred
     scratch = output_of(script, *words, f"--train_url={tmp_path / 'b'}")
     in_steps = [accuracies(output) for output in (transferred, scratch)]
     assert [len(accuracy) for accuracy in in_steps] == [10, 10]

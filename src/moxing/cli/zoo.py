@@ -84,7 +84,7 @@ def _show(arguments: argparse.Namespace) -> int:
     from moxing.tensorflow.network_registry import network
 
     if arguments.json:
-        raise ValueError("--json prints the table of all networks; it does not go with show.")
+        raise ValueError("--json prints the table of all networks; it cannot be combined with show.")
     name = known_name("", "NAME", arguments.name, list(_figures()))
     for argument in ("image_size", "num_classes"):
         number = getattr(arguments, argument)

@@ -175,7 +175,7 @@ def test_callbacks_that_fail_stay_in_the_watch(closed_address, watch, caplog):
 
     told = threading.Event()
     lost = watch({"ps 0": closed_address}, has_left=fail, reached=["ps 0"])
-    assert lost.get(timeout=2)[0] == "ps 0"  # a goodbye that cannot be asked for was not said
+    assert lost.get(timeout=2)[0] == "ps 0"  # a goodbye that cannot be read counts as not sent
     watch({"ps 1": closed_address}, reached=["ps 1"], on_lost=lambda *_: told.set() or fail())
     assert told.wait(2)
     time.sleep(0.1)

@@ -110,7 +110,7 @@ def _mode(run_mode: Any) -> ModeKeys:
     text = getattr(run_mode, "value", run_mode)
     if text == "EXPORT":
         raise ValueError(
-            "mox.run(run_mode='EXPORT') cannot be asked for: a model is exported at the end of TRAIN or EVAL with "
+            "mox.run(run_mode='EXPORT') is not possible: a model is exported at the end of TRAIN or EVAL with "
             f"export_model=mox.ExportKeys.TF_SERVING. run_mode is one of {words}."
         )
     for mode in runnable:

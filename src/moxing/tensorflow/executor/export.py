@@ -30,7 +30,7 @@ _TOLERANCE, _HALF_TOLERANCE = (1e-3, 1e-4), (2e-2, 1e-2)
 
 
 class ExportError(RuntimeError):
-    """The exported model computes something else than the trained one."""
+    """The exported model gives other results than the trained one."""
 
 
 def check_version(log_dir: str, spec: ExportSpec | None) -> None:
@@ -179,7 +179,7 @@ def _compare_loaded(directory: str, values: dict[str, dict[str, np.ndarray]]) ->
     differing = _differences(values["outputs"], outputs)
     if differing:
         raise ExportError(
-            "The exported model, loaded back, computes something else than the trained one "
+            "The exported model, loaded back, gives other results than the trained one "
             f"({'; '.join(differing)}); nothing was exported. Outputs must depend on inputs_dict alone."
         )
 

@@ -110,7 +110,7 @@ def run(
     config = check_arguments(arguments, summaries=FLAGS.get("summary_verbosity") >= 1)
     job = join_job(config.mode)
     if job is None:
-        tf.logging.info("%s takes no part in %s; returning.", current_role().name, config.mode.value)
+        tf.logging.info("%s does not run %s; returning.", current_role().name, config.mode.value)
         return RunResult(global_step=0)
     if not job.role.is_chief:
         # Only the chief reads and writes files.

@@ -103,7 +103,7 @@ def inception_v4(
 
 
 def dense(net: Layers, x: tf.Tensor, num_classes: int, scope: str) -> tf.Tensor:
-    """Logits of features. TF-Slim's own initializer holds where its style for Inception is silent."""
+    """Logits of features. Uses TF-Slim's default initializer where its Inception style sets none."""
     return net.styled(activation=None, initializer=tf.glorot_uniform_initializer()).dense(x, num_classes, scope=scope)
 
 

@@ -230,7 +230,7 @@ def _halved(net: Layers, x: tf.Tensor, depth: int) -> tf.Tensor:
 
 
 def _as_deep(net: Layers, x: tf.Tensor, depth: int, number: int) -> tf.Tensor:
-    """State `number` in that depth. Only state 1 of a first cell, which stands on no other one, has another depth."""
+    """State `number` in that depth. Only state 1 of the first cell, which has no cell before it, can differ."""
     if net.channels(x) == depth:
         return x
     with net.scope(f"reduction_{number}"):

@@ -270,7 +270,7 @@ def test_two_trainings_and_an_evaluation_in_one_script(tmp_path, ps):
     assert [(run["mode"], run["global_step"]) for run in chief] == [("TRAIN", 4), ("TRAIN", 8), ("EVAL", 8)]
     assert [(run["mode"], run["global_step"]) for run in other] == [("TRAIN", 4), ("TRAIN", 8), ("EVAL", 0)]
     assert [run["samples"] for run in (chief[2], other[2])] == [57, 0]
-    assert "worker 1 takes no part in EVAL; returning." in done["worker 1"].log
+    assert "worker 1 does not run EVAL; returning." in done["worker 1"].log
     assert "[EVAL]" in done["worker 0"].log and "[EVAL]" not in done["worker 1"].log
 
 

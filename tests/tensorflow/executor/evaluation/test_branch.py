@@ -114,11 +114,11 @@ def test_what_cannot_be_evaluated():
 
     with pytest.raises(ValueError, match="never ends: give samples_in_eval"):
         run(log_hook(), input_fn=endless)
-    with pytest.raises(ValueError, match="in mode EVAL is made of queues"):
+    with pytest.raises(ValueError, match="in mode EVAL uses queues"):
         run(log_hook(3), input_fn=queue)
-    with pytest.raises(ValueError, match="no data at all in inter_mode"):
+    with pytest.raises(ValueError, match="returned no data in inter_mode"):
         run(log_hook(), input_fn=lambda mode: numbers(1000 if mode == "TRAIN" else 0))
-    with pytest.raises(ValueError, match="given no inter_mode"):
+    with pytest.raises(ValueError, match="mox.run has no inter_mode"):
         run(log_hook(), inter_mode=None)
 
     def grown(inputs, mode, **kwargs):

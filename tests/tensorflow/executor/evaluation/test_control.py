@@ -104,7 +104,7 @@ def test_best_variables_that_were_deleted(tmp_path, caplog):
 
 def test_the_rate_of_a_step_without_a_factor():
     def test(control, notified, run):
-        with pytest.raises(ValueError, match="in inter_mode only: it must be there in mode TRAIN"):
+        with pytest.raises(ValueError, match="in inter_mode only: return it in TRAIN"):
             control.scale_learning_rate(0.5)
 
     open_control(test)

@@ -164,7 +164,7 @@ def test_a_hook_that_asks_on_the_first_tower_alone():
         hooks.append(Moody(spec.loss))
         return mox.ModelSpec(loss=spec.loss, hooks=[hooks[-1]])
 
-    with pytest.raises(ValueError, match="The hook Moody asks for values of the first tower, .* for none of tower 1"):
+    with pytest.raises(ValueError, match="The hook Moody requests values of the first tower, .* none of tower 1"):
         run(model_fn=with_hook)
 
 

@@ -50,12 +50,12 @@ def test_back_to_the_last_checkpoint(tmp_path, caplog):
     assert scalars(tmp_path)["learning_rate"] == {
         **dict.fromkeys(range(4), 1.0), **dict.fromkeys(range(4, 8), 0.5), 8: 0.25, 9: 0.25,
     }  # fmt: skip
-    said = [record.getMessage() for record in caplog.records if "goes back" in record.getMessage()]
+    said = [record.getMessage() for record in caplog.records if "NanGuardHook restores" in record.getMessage()]
     assert "Step 7" in said[0] and "lower the learning rate" not in said[0]
     assert "model.ckpt-4 (1 of 3)" in said[0]
     assert "model.ckpt-8 (2 of 3)" in said[1]
-    assert "NanGuardHook went back 2 times: the learning rate is now 0.25 times that of the optimizer." in caplog.text
-    # The run that goes on knows both.
+    assert "NanGuardHook restored 2 times: the learning rate is now 0.25 times that of the optimizer." in caplog.text
+    # A resumed run knows both.
     state = json.loads((tmp_path / "model.ckpt-10.moxing.json").read_text())["hooks"]
     assert state == {"NanGuardHook": {"restores": 2}}
     caplog.clear()
@@ -92,11 +92,11 @@ def test_not_for_ever(tmp_path, caplog):
     hooks = lambda batch, w: [mox.NanGuardHook(action="restore", max_restores=2)]  # noqa: E731
     with pytest.raises(NotFiniteError, match="the loss is NaN or infinite"):
         train(hooks, tmp_path, loss=lambda batch, w: w + np.inf)
-    assert caplog.text.count("goes back to") == 2
+    assert caplog.text.count("NanGuardHook restores") == 2
     # No checkpoint came after them, and the next run knows of them all the same.
     with pytest.raises(NotFiniteError, match="the loss is NaN or infinite"):
         train(hooks, tmp_path, loss=lambda batch, w: w + np.inf)
-    assert caplog.text.count("goes back to") == 2
+    assert caplog.text.count("NanGuardHook restores") == 2
     with pytest.raises(ValueError, match=r"action='restore'\) needs mox.run\(log_dir"):
         train(hooks)
     twice = lambda batch, w: [mox.NanGuardHook(), mox.NanGuardHook()]  # noqa: E731

@@ -48,7 +48,7 @@ def test_a_callback_that_fails(caplog):
         train(lambda batch, w: [mox.RunEndHook(fails)])
     with pytest.raises(NotFiniteError):
         train(lambda batch, w: [mox.RunEndHook(fails)], loss=nan_loss(4))
-    assert any("RunEndHook failed when the run had ended: RuntimeError('no network')" in m for m in caplog.messages)
+    assert any("RunEndHook failed after the run had ended: RuntimeError('no network')" in m for m in caplog.messages)
 
 
 def test_a_signal_is_told(tmp_path):

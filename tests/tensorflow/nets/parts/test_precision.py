@@ -72,7 +72,7 @@ def test_emulated(warnings, dtype, stored, mode):
         assert {loss.dtype for loss in losses} == {dtype}
     assert len(warnings) == 1
     assert warnings[0].startswith(
-        f"{dtype.name}: no GPU is there to accelerate half precision, so the network computes in"
+        f"{dtype.name}: there is no GPU to accelerate half precision, so the network computes in"
     )
     assert "--exact_fp16=True" in warnings[0]
 
@@ -136,7 +136,7 @@ def test_use_fp16_where_nothing_accelerates_it(warnings):
     with tf.Graph().as_default() as graph:
         assert model(tf.float32)[0].dtype == tf.float32
         assert computing_types(graph) == {tf.float32}
-    assert len(warnings) == 1 and warnings[0].startswith("--use_fp16: no GPU is there to accelerate half precision")
+    assert len(warnings) == 1 and warnings[0].startswith("--use_fp16: there is no GPU to accelerate half precision")
 
 
 @pytest.mark.parametrize("how", ["exact", "pretended_gpu"])

@@ -71,8 +71,8 @@ def test_settings_come_from_arguments_then_flags_then_are_the_usual_ones():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"sparsity_strategy": "0.7,x", "total_samples": 5}, "'x' is no sparsity"),
-        ({"sparsity_strategy": "1"}, "'1' is no sparsity"),
+        ({"sparsity_strategy": "0.7,x", "total_samples": 5}, "'x' is not a sparsity"),
+        ({"sparsity_strategy": "1"}, "'1' is not a sparsity"),
         ({"sparsity_strategy": "0.7,0.9"}, "needs --dgc_total_samples"),
         ({"momentum": 1.0}, r"dgc\(momentum=1.0\): expected a number from 0 to below 1"),
         ({"momentum": True}, "expected a number"),

@@ -96,7 +96,7 @@ class S3Client(HttpClient):
                 headers = lower(raw.headers)
                 if raw.status == 206 and _range_start(headers) != rest.start:
                     raw.close()
-                    failure = StoreResponse(0, "InvalidAnswer", "the answer has another part of the object")
+                    failure = StoreResponse(0, "InvalidAnswer", "the response is for another range of the object")
                 elif raw.status in (200, 206):
                     info = _range_info(headers, raw.status)
                     etag = info.etag or etag
@@ -125,7 +125,7 @@ class S3Client(HttpClient):
                         # It was replaced between two attempts, and nobody has seen the start of the old one.
                         content.clear()
                         etag = None
-                        failure = StoreResponse(0, "Replaced", "the object is replaced again and again")
+                        failure = StoreResponse(0, "Replaced", "the object keeps being replaced")
                     if self.change_region(bucket, region, response):
                         continue
                     retry_after = headers.get("retry-after")
@@ -172,7 +172,7 @@ class S3Client(HttpClient):
                 return
             if all(query.get(name) == value for name, value in following.items()):
                 # The store repeats the page: raise instead of looping forever.
-                failure = StoreResponse(200, "InvalidAnswer", "the listing does not go on")
+                failure = StoreResponse(200, "InvalidAnswer", "the listing does not advance")
                 raise MoxFileRespException(failure, errno.EIO, f"GET: {failure}", self.url(bucket, prefix))
             query.update(following)
 

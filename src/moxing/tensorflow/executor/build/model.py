@@ -127,9 +127,9 @@ def _check_mode(config: RunConfig, mode: ModeKeys, model: Model) -> None:
                 "optimizer_fn: there must be one for every loss."
             )
     if mode is ModeKeys.EVAL and not model.log_info:
-        raise ValueError("model_fn returned a ModelSpec without log_info in mode EVAL: it is what EVAL measures.")
+        raise ValueError("model_fn returned a ModelSpec without log_info in mode EVAL: EVAL reports its means.")
     if mode is ModeKeys.PREDICT and not model.output_info:
-        raise ValueError("model_fn returned a ModelSpec without output_info in mode PREDICT: output_fn is given it.")
+        raise ValueError("model_fn returned a ModelSpec without output_info in mode PREDICT: output_fn receives it.")
     if mode is ModeKeys.EXPORT and model.export_spec is None:
         raise ValueError("model_fn returned a ModelSpec without export_spec in mode EXPORT: give mox.ExportSpec(...).")
 

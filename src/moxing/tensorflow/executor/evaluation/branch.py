@@ -99,12 +99,12 @@ def build_evaluation(config: RunConfig, step: Step, seed: int) -> Evaluation:
             kind = type(first.hooks[indices[key][0]]).__name__
             raise ValueError(
                 f"{kind}(input_fn={getattr(input_fn, '__name__', input_fn)}): the model cannot be built on its data, "
-                f"which must be like those of mox.run's input_fn. {error}"
+                f"which must have the structure of those of mox.run's input_fn. {error}"
             ) from error
         if set(branch.hooks) != set(first.hooks):
             raise ValueError(
-                f"model_fn returned {len(branch.hooks)} hooks that evaluate for the data of one of them, and "
-                f"{len(first.hooks)} for those of mox.run's input_fn: every call must return the same hooks."
+                f"model_fn returned {len(branch.hooks)} evaluation hooks for the input_fn of a hook, and "
+                f"{len(first.hooks)} for that of mox.run: every call must return the same hooks."
             )
         branches.append(replace(_serving(branch, indices[key]), others=[]))
     hooks = [hook for branch in branches for hook in (*branch.hooks.values(), *branch.others)]
@@ -117,7 +117,7 @@ def _warn_of_mistakes(config: RunConfig, step: Step, branch: Branch) -> None:
     there = [type(hook).__name__ for hook in branch.hooks.values()]
     if missing := [name for name in evaluating if name not in there]:
         tf.logging.warning(
-            "model_fn returned %s in mode TRAIN only: hooks that evaluate are those of mode %s.",
+            "model_fn returned %s in mode TRAIN only: return evaluation hooks in mode %s.",
             missing[0],
             config.inter_mode,
         )
@@ -126,8 +126,8 @@ def _warn_of_mistakes(config: RunConfig, step: Step, branch: Branch) -> None:
     for hook in branch.hooks.values():
         if taken and hook.batch_size != taken:
             tf.logging.warning(
-                "%s(batch_size=%d): a training step takes %d samples (batch_size times the towers, and the workers "
-                "that go in step); the evaluation comes every %d steps all the same.",
+                "%s(batch_size=%d): a training step takes %d samples (batch_size x towers x synchronous workers); "
+                "the evaluation still runs every %d steps.",
                 type(hook).__name__,
                 hook.batch_size,
                 taken,
@@ -150,7 +150,7 @@ def _build(config: RunConfig, mode: ModeKeys, step: Step, seed: int, scope: str)
             inputs = build_inputs(config, mode, share=share, limit=limit)
     if not inputs.initializers:
         raise ValueError(
-            f"input_fn in mode {mode.value} is made of queues or placeholders, which cannot restart "
+            f"input_fn in mode {mode.value} uses queues or placeholders, which cannot restart "
             "for every evaluation: use tf.data there."
         )
     with strategy.evaluation_scope(scope, _evaluated_instead()) as own:

@@ -65,8 +65,7 @@ class RunControl:
     def scale_learning_rate(self, factor: float) -> None:
         if self._scale is None:
             raise ValueError(
-                "model_fn returned the hook that lowers the learning rate in inter_mode only: it must be there in mode "
-                "TRAIN too."
+                "model_fn returned the hook that lowers the learning rate in inter_mode only: return it in TRAIN too."
             )
         self._run.session.run(self._scale, {self._factor: factor})
         tf.logging.info("The learning rate is now %g times that of the optimizer.", factor)

@@ -55,7 +55,7 @@ class Evaluator:
                 total,
             )
         if not total:
-            raise ValueError("input_fn gave no data at all in inter_mode: its data set ended before the first batch.")
+            raise ValueError("input_fn returned no data in inter_mode: its dataset ended before the first batch.")
         with_data = [part for part in parts if part["samples"]]
         return {
             index: {

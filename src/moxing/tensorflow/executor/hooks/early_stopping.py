@@ -91,7 +91,7 @@ class EarlyStoppingHook(EvaluationHook):
 
     def _why(self) -> str:
         return (
-            f"{self._monitor} has not become better than {self._best.value:.3f} in {self._best.waited} evaluations"
+            f"{self._monitor} has not improved on {self._best.value:.3f} in {self._best.waited} evaluations"
             if self._best.value is not None
             else f"{self._monitor} is not a number"
         )

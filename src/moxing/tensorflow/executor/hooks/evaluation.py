@@ -158,5 +158,5 @@ def check_directories(hooks: Sequence[EvaluationHook]) -> None:
         if not hook.shares_directory and used.count(hook.directory) > 1:
             raise ValueError(
                 f"mox.{type(hook).__name__}(directory={hook.directory!r}): another hook keeps its best checkpoint "
-                "there too, by a metric of its own; give another name."
+                "in the same directory; give each hook its own."
             )

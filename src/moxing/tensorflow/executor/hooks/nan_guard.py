@@ -21,12 +21,12 @@ class NanGuardHook(RunHook):
     """Checks tensors besides the losses for NaN and infinity, and can go back to the last checkpoint.
 
     Without the hook, the run ends with an error when a loss is NaN or infinite, or when a variable is and a checkpoint
-    is due. With `action='restore'` it goes back to the last checkpoint instead and multiplies the learning rate by
+    is due. With `action='restore'` it restores the last checkpoint instead and multiplies the learning rate by
     `factor`. The position in the data stays: the same batches do not come again.
 
     Args:
       tensors: floating-point tensors of `model_fn` to check, by name or as a list.
-      action: `stop` ends the run with an error that names the tensor; `restore` goes back to the last checkpoint.
+      action: `stop` ends the run with an error that names the tensor; `restore` restores the last checkpoint.
       factor: the factor of the learning rate, applied every time.
       max_restores: how often to go back, in all runs of a `log_dir` together, before the run ends with the error.
 
@@ -60,13 +60,13 @@ class NanGuardHook(RunHook):
     def action(self, run: RunContext) -> NanGuardAction:
         if sum(isinstance(hook, NanGuardHook) for hook in run.step.model.hooks) > 1:
             raise ValueError(
-                "ModelSpec(hooks=[...]) has several mox.NanGuardHook: one watches all tensors that it is given."
+                "ModelSpec(hooks=[...]) has several mox.NanGuardHook: use one, and pass all tensors to it."
             )
         if not self._restores:
             return NanGuardAction(run, most=0, factor=1.0)
         if run.step.strategy.num_workers > 1:
             raise NotImplementedError(
-                "NanGuardHook(action='restore'): in a cluster the workers would have to go back together, which is not "
+                "NanGuardHook(action='restore'): in a cluster all workers would have to restore together, which is not "
                 "available in this version: use action='stop', and `moxing run --max_restarts`."
             )
         if run.keeper is None:
@@ -119,11 +119,11 @@ class NanGuardAction(Action):
         if not self._most or keeper is None or keeper.last is None:
             return False
         if self._restores >= self._most:
-            tf.logging.error("NanGuardHook went back %d times, max_restores: now it stops.", self._restores)
+            tf.logging.error("NanGuardHook has restored %d times, max_restores: the run ends.", self._restores)
             return False
         self._restores += 1
         tf.logging.warning(
-            "%s NanGuardHook goes back to %s (%d of %d).", error.what, keeper.last, self._restores, self._most
+            "%s NanGuardHook restores %s (%d of %d).", error.what, keeper.last, self._restores, self._most
         )
         # Saved at once: the count must survive a run that ends before its next checkpoint.
         keeper.update_state(_KEY, self.state()[_KEY])
@@ -137,7 +137,7 @@ class NanGuardAction(Action):
             return
         if self._restores:
             tf.logging.info(
-                "NanGuardHook went back %d times: the learning rate is now %g times that of the optimizer.",
+                "NanGuardHook restored %d times: the learning rate is now %g times that of the optimizer.",
                 self._restores,
                 self._factor**self._restores,
             )

@@ -111,7 +111,7 @@ def reporting_end(hooks: Sequence[RunHook], stop: StopSignal, result: Callable[[
             try:
                 hook.run_ended("signal" if by_signal else "error", None if by_signal else error, None)
             except Exception as another:  # the caller must see the error that ended the run
-                tf.logging.error("%s failed when the run had ended: %r", type(hook).__name__, another)
+                tf.logging.error("%s failed after the run had ended: %r", type(hook).__name__, another)
         raise
     for hook in hooks:
         hook.run_ended("end", None, result())
@@ -129,7 +129,7 @@ def hooks_of_run(config: RunConfig, step: Step) -> UserHooks:
     hooks = hooks_of_towers([keep(model.hooks) for model in step.models], step.lengths)
     if config.output_fn is not None and config.output_every:
         if not step.model.output_info:
-            raise ValueError("mox.run(output_fn=...): model_fn returned no output_info to hand to output_fn.")
+            raise ValueError("mox.run(output_fn=...): model_fn returned no output_info for output_fn.")
         outputs = [model.output_info for model in step.models]
         hooks.append(OutputHook(config.output_fn, outputs, config.output_every, step.inputs.present))
     return UserHooks(hooks)
@@ -220,9 +220,9 @@ class _Aggregated(AggregativeSessionRunHook):
         for index, request in enumerate(requests):
             if request is None:
                 raise ValueError(
-                    f"The hook {type(self._first).__name__} asks for values of the first tower, and in the same step "
-                    f"for none of tower {index}: what its before_run goes by must be the same for all of them. Or let "
-                    "its support_aggregation return False: each tower then has a hook of its own."
+                    f"The hook {type(self._first).__name__} requests values of the first tower, and in the same step "
+                    f"none of tower {index}: before_run must decide the same for all towers. Or let "
+                    "support_aggregation return False: each tower then has its own hook."
                 )
             _add_feeds(feeds, request.feed_dict, self._first)
         if requests[0].fetches is None:
@@ -273,7 +273,7 @@ def _check(hook: tf.train.SessionRunHook, inter: bool) -> None:
     hook.support_sync_workers()
     if hook.run_inter_mode() and not inter:
         raise ValueError(
-            f"The hook {type(hook).__name__} wants the inter_mode graph, and mox.run was given no inter_mode: give "
+            f"The hook {type(hook).__name__} needs the inter_mode graph, but mox.run has no inter_mode: pass "
             "mox.run(inter_mode=mox.ModeKeys.EVAL)."
         )
 

@@ -39,7 +39,7 @@ class Bar:
 
 @contextmanager
 def progress_bar(run: RunContext) -> Iterator[Bar]:
-    """Shows a bar with steps/s, time left, the latest log_info and the learning rate while the run goes on.
+    """Shows a bar with steps/s, time left, the latest log_info and the learning rate during the run.
 
     Args:
       run: the open run.

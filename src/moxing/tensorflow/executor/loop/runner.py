@@ -169,7 +169,7 @@ class Runner:
             values = ", ".join(f"{name} {value}" for name, value in progress.ledger.last.items())
             raise NotFiniteError(f"Step {last}: the loss is NaN or infinite ({values}).", checkpoint)
         if progress.ended and progress.ledger.steps == 0 and step.inputs.starts_over:
-            raise ValueError("input_fn gave no data at all: its data set ended before the first batch.")
+            raise ValueError("input_fn returned no data: its dataset ended before the first batch.")
         stepped = progress.ledger.steps > before.ledger.steps
         counts = step.strategy.is_chief or not FLAGS.get("chief_inc_global_step")
         if self._run.training and stepped and counts and progress.global_step == before.global_step:

@@ -13,7 +13,7 @@ _SECONDS = 0.5
 
 
 class ShownRates:
-    """What a display says of the rates, fetched now and then by a `session.run` of its own.
+    """The learning rates as a display shows them, fetched from time to time by a separate `session.run`.
 
     Args:
       rates: the rates by tag.

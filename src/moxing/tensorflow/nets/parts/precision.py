@@ -73,7 +73,7 @@ def computing_dtype(dtype: tf.DType, exporting: bool = False) -> tf.DType:
 @functools.cache
 def _warn_once(asked: str) -> None:
     tf.logging.warning(
-        "%s: no GPU is there to accelerate half precision, so the network computes in float32 and returns the type "
+        "%s: there is no GPU to accelerate half precision, so the network computes in float32 and returns the type "
         "that the script expects. --exact_fp16=True computes it as written, several times slower.",
         asked,
     )

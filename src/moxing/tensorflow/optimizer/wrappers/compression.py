@@ -126,7 +126,7 @@ def _sparsities(text: Any, words: str) -> tuple[float, ...]:
         except ValueError:
             value = math.nan
         if not 0 <= value < 1:
-            raise _wrong(words, f"{piece.strip()!r} is no sparsity; expected numbers from 0 to below 1, with commas.")
+            raise _wrong(words, f"{piece.strip()!r} is not a sparsity; expected numbers in [0, 1), with commas.")
         found.append(value)
     return tuple(found)
 
