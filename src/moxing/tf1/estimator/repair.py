@@ -60,7 +60,8 @@ class _PackageLoader(SourceFileLoader):
             for name in _WITH_STAND_INS:
                 _module(name)
         module_repairs.read_text_columns(_module("inputs.queues.feeding_functions"))
-        module_repairs.know_batch_of_lengths(_module("canned.rnn"))
+        module_repairs.know_batch_of_masks(_module("canned.rnn"))
+        module_repairs.name_cells_as_before(_module("canned.rnn"))
 
 
 def _module(name: str) -> ModuleType:
