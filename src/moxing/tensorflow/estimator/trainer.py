@@ -104,7 +104,6 @@ class EstimatorTrainer:
             return open_session(**arguments)
         hooks = [*(arguments.pop("hooks", None) or ())]
         chief_hooks = [*arguments["chief_only_hooks"], *_session_hooks(arguments)] if arguments["is_chief"] else []
-        arguments["chief_only_hooks"] = chief_hooks
         training.loop = LoopHook(training.spec.train_op, training.spec.loss, [*chief_hooks, *hooks])
         session = open_session(**arguments, hooks=[*hooks, training.loop, _StopHook(training)])
         training.loop.follow(known_hooks.of_session(session))
@@ -125,11 +124,9 @@ class _StopHook(tf.train.SessionRunHook):
 
 
 def _session_hooks(arguments: dict[str, Any]) -> list[tf.train.SessionRunHook]:
-    """The hooks that `MonitoredTrainingSession` would add by itself. It must not add them again."""
+    """Hooks like those that `MonitoredTrainingSession` will add by itself, for their tensors."""
     directory = arguments["checkpoint_dir"]
     log_every, summary_every = arguments["log_step_count_steps"], arguments["save_summaries_steps"]
-    # Without a value it would take its defaults.
-    arguments.update(log_step_count_steps=None, save_summaries_steps=None)
     hooks: list[tf.train.SessionRunHook] = []
     if directory and log_every:
         hooks.append(tf.train.StepCounterHook(every_n_steps=log_every, output_dir=directory))
@@ -137,4 +134,6 @@ def _session_hooks(arguments: dict[str, Any]) -> list[tf.train.SessionRunHook]:
         hooks.append(
             tf.train.SummarySaverHook(save_steps=summary_every, output_dir=directory, scaffold=arguments["scaffold"])
         )
+    for hook in hooks:
+        hook.begin()
     return hooks
