@@ -3,9 +3,9 @@
     git clone https://github.com/tensorflow/estimator CHECKOUT && git -C CHECKOUT checkout v2.15.0
     python benchmarks/compat/estimator_suite.py CHECKOUT [--jobs 2] [--only PATTERN] [--logs DIRECTORY] [--loop off]
 
-Every test file, except those under tpu/, runs in its own process with the behavior of TensorFlow 1, which the scripts
-have that MoXing runs: with that of TensorFlow 2 a quarter of the tests skip themselves. A test that runs both eagerly
-and in a graph counts once, and passes if both do.
+Every test file, except those under tpu/, runs in its own process with the behavior of TensorFlow that scripts have
+under `moxing run`: that of TensorFlow 1, but resource variables and control flow v2, of which the loop is built. A test
+that runs both eagerly and in a graph counts once, and passes if both do.
 
 `estimator_suite_expected.json` maps the tests that fail to the reason. The exit code is 1 if another test fails, or if
 one of them passes.

@@ -69,7 +69,9 @@ def main() -> None:
         importlib.import_module("moxing.tensorflow.estimator")
     else:
         importlib.import_module("moxing.tf1.estimator.repair").load()
+    # Tests that are for TensorFlow 1 only ask whether this was called.
     importlib.import_module("tensorflow").compat.v1.disable_v2_behavior()
+    importlib.import_module("moxing.tf1.graph.v1_behavior").enable()
     use_old_optimizers(arguments.file)
     if not hasattr(inspect, "getargspec"):
         inspect.getargspec = getargspec
