@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.estimator.job import check_job
 from moxing.tensorflow.estimator.loop_hook import LoopHook
 from moxing.tensorflow.estimator.resume import PositionListener, drop_damaged, interrupted_at
+from moxing.tensorflow.estimator.shapes import check_shapes
 from moxing.tensorflow.executor.checkpoints.position import START, Position
 from moxing.tensorflow.executor.loop.signals import StopSignal, watch_signals
 from moxing.tf1.estimator import known_hooks
@@ -80,6 +81,8 @@ class EstimatorTrainer:
         training: Training = self._current.__dict__.pop("training", None) or Training()
         training.spec = spec
         config = estimator.config
+        if config.is_chief:
+            check_shapes(estimator.model_dir, spec.scaffold)
         saves = config.is_chief and (config.save_checkpoints_secs or config.save_checkpoints_steps)
         if saves and training.knows_position:
             training.listener = PositionListener(estimator.model_dir, training.position)
