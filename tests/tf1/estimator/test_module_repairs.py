@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+
+import numpy as np
 import pandas as pd
 import tensorflow.compat.v1 as tf
 
@@ -82,3 +85,15 @@ def test_a_cell_that_is_no_layer_stays_as_it_is(tmp_path):
     rnn_classifier(tmp_path, rnn_cell_fn=Sum).train(one_sequence, steps=1)
     names = {name for name, _ in tf.train.list_variables(str(tmp_path))}
     assert not any(name.startswith("rnn_model/rnn/") for name in names)
+
+
+def test_a_metric_of_a_time_series_keeps_the_last_value_whatever_its_shape():
+    head = importlib.import_module("tensorflow_estimator.python.estimator.canned.timeseries.head")
+    with tf.Graph().as_default(), tf.Session() as session:
+        series = tf.placeholder(tf.float32, [None, 2])
+        value, update = head._identity_metric_single("mean", series)
+        assert value.shape.as_list() == [None, 2]
+        session.run(tf.local_variables_initializer())
+        for length in (3, 1):
+            session.run(update, {series: np.full([length, 2], length)})
+            assert session.run(value).tolist() == [[length, length]] * length

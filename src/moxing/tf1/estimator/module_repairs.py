@@ -102,3 +102,30 @@ def _build_cells(cell: Any, batch: int | None, size: int) -> None:
         size = getattr(one, "output_size", size)
     if hasattr(cell, "cells"):
         cell.built = True
+
+
+def let_metrics_change_shape(head: ModuleType) -> None:
+    """Makes the evaluation of time series work with resource variables.
+
+    A metric keeps the last value of a tensor, whatever its shape, in a variable that starts as a scalar. Only a
+    reference variable accepts that.
+
+    Args:
+      head: the module `canned.timeseries.head`.
+    """
+    tf = head.tf
+
+    def identity_metric(name: str, input_tensor: Any) -> tuple[Any, Any]:
+        variable = tf.compat.v1.Variable(
+            initial_value=tf.zeros([], input_tensor.dtype),
+            name=f"{name}_identity_metric",
+            collections=[tf.compat.v1.GraphKeys.LOCAL_VARIABLES],
+            validate_shape=False,
+            shape=tf.TensorShape(None),
+            use_resource=True,
+        )
+        value = variable.read_value()
+        value.set_shape(input_tensor.shape)
+        return value, variable.assign(input_tensor).op
+
+    head.__dict__["_identity_metric_single"] = identity_metric

@@ -15,6 +15,7 @@ from moxing.tf1.estimator import module_repairs, stand_ins
 
 _PACKAGE = "tensorflow_estimator"
 _EXPORT = f"{_PACKAGE}.python.estimator.estimator_export"
+_TIME_SERIES_HEAD = f"{_PACKAGE}.python.estimator.canned.timeseries.head"
 
 #: Modules of the package that import a stand-in. They are imported while the stand-ins are there.
 _WITH_STAND_INS = ("estimator_lib", "tpu.tpu_estimator")
@@ -43,12 +44,11 @@ class EstimatorFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in (_PACKAGE, _EXPORT):
+        if name not in _LOADERS:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
-            loader = _PackageLoader if name == _PACKAGE else _ExportLoader
-            spec.loader = loader(name, spec.loader.path)
+            spec.loader = _LOADERS[name](name, spec.loader.path)
         return spec
 
 
@@ -73,6 +73,21 @@ class _ExportLoader(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["estimator_export"] = _Export
+
+
+class _TimeSeriesHeadLoader(SourceFileLoader):
+    """Few programs need the module: it is repaired when one imports it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        module_repairs.let_metrics_change_shape(module)
+
+
+_LOADERS: dict[str, type[SourceFileLoader]] = {
+    _PACKAGE: _PackageLoader,
+    _EXPORT: _ExportLoader,
+    _TIME_SERIES_HEAD: _TimeSeriesHeadLoader,
+}
 
 
 class _Export:
