@@ -1,14 +1,14 @@
 """Run tensorflow-estimator's own tests on the installed package, repaired and with MoXing's step loop.
 
     git clone https://github.com/tensorflow/estimator CHECKOUT && git -C CHECKOUT checkout v2.15.0
-    python benchmarks/compat/estimator_suite.py CHECKOUT [--only PATTERN] [--jobs N] [--mode v1] [--loop off]
+    python benchmarks/compat/estimator_suite.py CHECKOUT [--jobs 2] [--only PATTERN] [--logs DIRECTORY] [--loop off]
 
-Every test file, except those under tpu/, runs in its own process, once with the behavior of TensorFlow 1 and once with
-that of TensorFlow 2, as its authors did: many tests skip themselves in one of them. A test that runs both eagerly and
-in a graph counts once, and passes if both do.
+Every test file, except those under tpu/, runs in its own process with the behavior of TensorFlow that scripts have
+under `moxing run`: that of TensorFlow 1, but resource variables and control flow v2, of which the loop is built. A test
+that runs both eagerly and in a graph counts once, and passes if both do.
 
-`estimator_suite_expected.json` maps the tests that fail to the reason. An id may begin with a mode, `v1:` or `v2:`. The
-exit code is 1 if another test fails, or if one of them passes.
+`estimator_suite_expected.json` maps the tests that fail to the reason. The exit code is 1 if another test fails, or if
+one of them passes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -47,11 +47,8 @@ class FileResult:
     """The outcome of every test of a file, by id, and what the process wrote."""
 
     name: str
-    outcomes: dict[str, str] = field(default_factory=dict)
-    output: str = ""
-
-    def counts(self) -> Counter[str]:
-        return Counter(self.outcomes.values())
+    outcomes: dict[str, str]
+    output: str
 
 
 def test_files(checkout: Path, pattern: str) -> list[str]:
@@ -66,7 +63,7 @@ def test_files(checkout: Path, pattern: str) -> list[str]:
     )
 
 
-def run_file(checkout: Path, name: str, mode: str, loop: str) -> FileResult:
+def run_file(checkout: Path, name: str, loop: str) -> FileResult:
     """Run one test file; a process that dies or takes too long is an error of its own."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
@@ -74,7 +71,7 @@ def run_file(checkout: Path, name: str, mode: str, loop: str) -> FileResult:
         log = Path(folder, "log")
         with log.open("wb") as output:
             child = subprocess.Popen(
-                [*command, str(report), "--mode", mode, "--loop", loop],
+                [*command, str(report), "--loop", loop],
                 cwd=checkout,
                 env={**os.environ, "TMPDIR": folder, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"},
                 stdout=output,
@@ -86,11 +83,8 @@ def run_file(checkout: Path, name: str, mode: str, loop: str) -> FileResult:
                 # A training catches SIGTERM.
                 child.kill()
                 child.wait()
-        result = FileResult(f"{mode}:{name}", output=log.read_text(errors="replace"))
-        result.outcomes = read_report(report, f"{mode}:{name}")
-        if not result.outcomes:
-            result.outcomes[f"{mode}:{name}::{PROCESS}"] = "error"
-    return result
+        outcomes = read_report(report, name) or {f"{name}::{PROCESS}": "error"}
+        return FileResult(name, outcomes, log.read_text(errors="replace"))
 
 
 def read_report(report: Path, file: str) -> dict[str, str]:
@@ -119,29 +113,24 @@ def outcome_of(case: ElementTree.Element) -> str:
     return "skipped" if case.get("status") == "notrun" else "passed"
 
 
-def reason_for(test: str, expected: dict[str, str]) -> str | None:
-    return expected.get(test, expected.get(test.partition(":")[2]))
-
-
 def surprises(outcomes: dict[str, str], expected: dict[str, str]) -> list[str]:
     """Return what differs from the table, one line each."""
     lines = []
     for test, outcome in sorted(outcomes.items()):
-        known = reason_for(test, expected) is not None
-        if outcome in ("failed", "error") and not known:
+        if outcome in ("failed", "error") and test not in expected:
             lines.append(f"NOT EXPECTED  {outcome}  {test}")
-        elif outcome == "passed" and known:
+        elif outcome == "passed" and test in expected:
             lines.append(f"NOW PASSES    {test}")
     return lines
 
 
 def unknown_ids(outcomes: Iterable[str], expected: dict[str, str]) -> list[str]:
-    """Return the entries of the table that no test has used."""
-    seen = {name for test in outcomes for name in (test, test.partition(":")[2])}
-    return [f"NO SUCH TEST  {test}" for test in sorted(expected) if test not in seen]
+    """Return the entries of the table that are no test."""
+    return [f"NO SUCH TEST  {test}" for test in sorted(set(expected) - set(outcomes))]
 
 
-def describe(counts: Counter[str]) -> str:
+def describe(outcomes: dict[str, str]) -> str:
+    counts = Counter(outcomes.values())
     return "  ".join(f"{counts[outcome]:5} {outcome}" for outcome in ("passed", "failed", "error", "skipped"))
 
 
@@ -150,7 +139,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("checkout", type=Path, help="tensorflow-estimator's repository at v2.15.0")
     parser.add_argument("--only", default="", metavar="PATTERN", help="only files whose path contains this glob")
     parser.add_argument("--jobs", type=int, default=1, help="test files at the same time")
-    parser.add_argument("--mode", choices=["v1", "v2", "both"], default="both")
     parser.add_argument("--loop", choices=["on", "off"], default="on", help="off: the repaired package alone")
     parser.add_argument("--logs", type=Path, help="write what the files wrote into this directory")
     return parser.parse_args()
@@ -162,24 +150,18 @@ def main() -> None:
     files = test_files(checkout, options.only)
     if not files:
         raise SystemExit(f"{options.checkout}: no test file that matches {options.only!r} in {TESTS}")
-    modes = ["v1", "v2"] if options.mode == "both" else [options.mode]
     expected: dict[str, str] = json.loads(EXPECTED.read_text())
-    totals: dict[str, Counter[str]] = {mode: Counter() for mode in modes}
     outcomes: dict[str, str] = {}
     with ThreadPoolExecutor(options.jobs) as pool:
-        tasks = [(name, mode) for name in files for mode in modes]
-        for result in pool.map(lambda task: run_file(checkout, *task, options.loop), tasks):
+        for result in pool.map(lambda name: run_file(checkout, name, options.loop), files):
             outcomes |= result.outcomes
-            totals[result.name.partition(":")[0]] += result.counts()
-            print(f"{describe(result.counts())}  {result.name}", flush=True)
+            print(f"{describe(result.outcomes)}  {result.name}", flush=True)
             if options.logs:
                 options.logs.mkdir(parents=True, exist_ok=True)
                 (options.logs / f"{result.name.replace('/', '.')}.log").write_text(result.output)
-    for mode, counts in totals.items():
-        print(f"{describe(counts)}  {mode} in total")
-    print(f"{describe(sum(totals.values(), Counter()))}  in total")
+    print(f"{describe(outcomes)}  in total")
     lines = surprises(outcomes, expected)
-    if options.mode == "both" and not options.only:
+    if not options.only:
         lines += unknown_ids(outcomes, expected)
     print("\n".join(lines) or "All failures are expected, and all that are expected failed.")
     sys.exit(1 if lines else 0)

@@ -133,3 +133,14 @@ def test_canned_estimators_and_queues(tmp_path):
     one.train(estimator.inputs.numpy_input_fn(data, y, batch_size=8, num_epochs=60, shuffle=True))
     assert weights(tmp_path)["global_step"] == 480
     assert one.evaluate(estimator.inputs.numpy_input_fn(data, y, num_epochs=1, shuffle=False))["average_loss"] < 0.5
+
+
+def test_control_flow_v1_means_single_steps(tmp_path):
+    calls = Calls()
+    tf.disable_control_flow_v2()
+    try:
+        make(tmp_path, lambda *_: calls, save_checkpoints_steps=1000).train(input_fn, max_steps=30)
+    finally:
+        tf.enable_control_flow_v2()
+    assert calls.calls >= 30
+    assert tf.train.load_variable(str(tmp_path), "global_step") == 30

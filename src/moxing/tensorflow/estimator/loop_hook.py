@@ -49,6 +49,9 @@ class LoopHook(tf.train.SessionRunHook):
         if isinstance(self._global_step, tf.compat.v2.distribute.DistributedValues):
             tf.logging.debug("One step per session.run: the variables are those of a strategy.")
             return
+        if not tf.control_flow_v2_enabled():
+            tf.logging.debug("One step per session.run: the program calls tf.disable_control_flow_v2().")
+            return
         curious = [type(hook).__name__ for hook in self._hooks if known_hooks.sees_every_step(hook)]
         if curious:
             tf.logging.debug("One step per session.run: %s looks at every step.", curious[0])

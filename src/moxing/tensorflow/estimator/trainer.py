@@ -13,6 +13,7 @@ import tensorflow.compat.v1 as tf
 from moxing.tensorflow.estimator.job import check_job
 from moxing.tensorflow.estimator.loop_hook import LoopHook
 from moxing.tensorflow.estimator.resume import PositionListener, drop_damaged, interrupted_at
+from moxing.tensorflow.estimator.shapes import check_shapes
 from moxing.tensorflow.executor.checkpoints.position import START, Position
 from moxing.tensorflow.executor.loop.signals import StopSignal, watch_signals
 from moxing.tf1.estimator import known_hooks
@@ -80,6 +81,8 @@ class EstimatorTrainer:
         training: Training = self._current.__dict__.pop("training", None) or Training()
         training.spec = spec
         config = estimator.config
+        if config.is_chief:
+            check_shapes(estimator.model_dir, spec.scaffold)
         saves = config.is_chief and (config.save_checkpoints_secs or config.save_checkpoints_steps)
         if saves and training.knows_position:
             training.listener = PositionListener(estimator.model_dir, training.position)
@@ -104,7 +107,6 @@ class EstimatorTrainer:
             return open_session(**arguments)
         hooks = [*(arguments.pop("hooks", None) or ())]
         chief_hooks = [*arguments["chief_only_hooks"], *_session_hooks(arguments)] if arguments["is_chief"] else []
-        arguments["chief_only_hooks"] = chief_hooks
         training.loop = LoopHook(training.spec.train_op, training.spec.loss, [*chief_hooks, *hooks])
         session = open_session(**arguments, hooks=[*hooks, training.loop, _StopHook(training)])
         training.loop.follow(known_hooks.of_session(session))
@@ -125,11 +127,9 @@ class _StopHook(tf.train.SessionRunHook):
 
 
 def _session_hooks(arguments: dict[str, Any]) -> list[tf.train.SessionRunHook]:
-    """The hooks that `MonitoredTrainingSession` would add by itself. It must not add them again."""
+    """Hooks like those that `MonitoredTrainingSession` will add by itself, for their tensors."""
     directory = arguments["checkpoint_dir"]
     log_every, summary_every = arguments["log_step_count_steps"], arguments["save_summaries_steps"]
-    # Without a value it would take its defaults.
-    arguments.update(log_step_count_steps=None, save_summaries_steps=None)
     hooks: list[tf.train.SessionRunHook] = []
     if directory and log_every:
         hooks.append(tf.train.StepCounterHook(every_n_steps=log_every, output_dir=directory))
@@ -137,4 +137,6 @@ def _session_hooks(arguments: dict[str, Any]) -> list[tf.train.SessionRunHook]:
         hooks.append(
             tf.train.SummarySaverHook(save_steps=summary_every, output_dir=directory, scaffold=arguments["scaffold"])
         )
+    for hook in hooks:
+        hook.begin()
     return hooks

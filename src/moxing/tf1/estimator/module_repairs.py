@@ -6,8 +6,6 @@ import functools
 from types import ModuleType
 from typing import Any
 
-from moxing.tf1.module_proxy import ModuleProxy
-
 
 def read_text_columns(feeding_functions: ModuleType) -> None:
     """Makes `pandas_input_fn` read the text columns of pandas 3.
@@ -40,23 +38,94 @@ def _with_objects(frame: Any, text_type: type) -> Any:
     return objects.set_axis(frame.index.astype(object)) if is_text else objects
 
 
-def know_batch_of_lengths(rnn: ModuleType) -> None:
-    """Makes RNN Estimators accept a batch of one sequence whose size is known when the graph is built.
+def know_batch_of_masks(rnn: ModuleType) -> None:
+    """Makes RNN models accept a batch of one sequence whose size is known when the graph is built.
 
-    The lengths of the sequences come without a static batch size. Keras broadcasts the mask that is made of them
-    against the outputs: with 1 sequence the result loses its static size, and the loop over time refuses that.
+    The mask comes without a static batch size. Keras broadcasts it against the outputs: with 1 sequence the result
+    loses its static size, and the loop over time refuses that.
 
     Args:
       rnn: the module `canned.rnn`.
     """
-    tf = rnn.tf
-    layer = tf.keras.experimental.SequenceFeatures
+    create = rnn.RNNModel.__init__
 
-    class SequenceFeatures(layer):  # type: ignore[valid-type, misc]
-        def call(self, features: Any, training: bool | None = None) -> Any:
-            sequences, lengths = super().call(features, training=training)
-            lengths.set_shape(sequences.shape[:1])
-            return sequences, lengths
+    @functools.wraps(create)
+    def create_model(self: Any, rnn_layer: Any, *args: Any, **kwargs: Any) -> None:
+        call = rnn_layer.call
 
-    experimental = ModuleProxy(tf.keras.experimental, {"SequenceFeatures": SequenceFeatures})
-    rnn.__dict__["tf"] = ModuleProxy(tf, {"keras": ModuleProxy(tf.keras, {"experimental": experimental})})
+        @functools.wraps(call)
+        def call_with_known_batch(inputs: Any, mask: Any = None, **arguments: Any) -> Any:
+            if mask is not None:
+                mask.set_shape([inputs.shape[0], None])
+            return call(inputs, mask=mask, **arguments)
+
+        rnn_layer.call = call_with_known_batch
+        create(self, rnn_layer, *args, **kwargs)
+
+    rnn.RNNModel.__init__ = create_model
+
+
+def name_cells_as_before(rnn: ModuleType) -> None:
+    """Gives the variables of RNN Estimators the names of TensorFlow 1.15: `rnn_model/rnn/kernel`, then `kernel_1`.
+
+    Later versions of Keras put the name of the cell between, and could not restore the checkpoints.
+
+    Args:
+      rnn: the module `canned.rnn`.
+    """
+    make = rnn._make_rnn_layer
+
+    @functools.wraps(make)
+    def make_rnn_layer(*args: Any, **kwargs: Any) -> Any:
+        layer = make(*args, **kwargs)
+        build = layer.build
+
+        @functools.wraps(build)
+        def build_layer(input_shape: Any) -> None:
+            # Keras opens no name scope for cells that are built.
+            _build_cells(layer.cell, input_shape[0], input_shape[-1])
+            build(input_shape)
+
+        layer.build = build_layer
+        return layer
+
+    rnn.__dict__["_make_rnn_layer"] = make_rnn_layer
+
+
+def _build_cells(cell: Any, batch: int | None, size: int) -> None:
+    """Builds a cell, or those that are stacked in it, in the present name scope."""
+    for one in getattr(cell, "cells", [cell]):
+        # A cell need not be a layer.
+        if getattr(one, "built", None) is False:
+            one.build((batch, size))
+            one.built = True
+        size = getattr(one, "output_size", size)
+    if hasattr(cell, "cells"):
+        cell.built = True
+
+
+def let_metrics_change_shape(head: ModuleType) -> None:
+    """Makes the evaluation of time series work with resource variables.
+
+    A metric keeps the last value of a tensor, whatever its shape, in a variable that starts as a scalar. Only a
+    reference variable accepts that.
+
+    Args:
+      head: the module `canned.timeseries.head`.
+    """
+    tf = head.tf
+
+    def identity_metric(name: str, input_tensor: Any) -> tuple[Any, Any]:
+        variable = tf.compat.v1.Variable(
+            initial_value=tf.zeros([], input_tensor.dtype),
+            name=f"{name}_identity_metric",
+            collections=[tf.compat.v1.GraphKeys.LOCAL_VARIABLES],
+            validate_shape=False,
+            shape=tf.TensorShape(None),
+            use_resource=True,
+        )
+        value = variable.read_value()
+        value.set_shape(input_tensor.shape)
+        return value, variable.assign(input_tensor).op
+
+    head.__dict__["_identity_metric_single"] = identity_metric

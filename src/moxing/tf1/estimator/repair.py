@@ -15,6 +15,7 @@ from moxing.tf1.estimator import module_repairs, stand_ins
 
 _PACKAGE = "tensorflow_estimator"
 _EXPORT = f"{_PACKAGE}.python.estimator.estimator_export"
+_TIME_SERIES_HEAD = f"{_PACKAGE}.python.estimator.canned.timeseries.head"
 
 #: Modules of the package that import a stand-in. They are imported while the stand-ins are there.
 _WITH_STAND_INS = ("estimator_lib", "tpu.tpu_estimator")
@@ -43,12 +44,11 @@ class EstimatorFinder:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if name not in (_PACKAGE, _EXPORT):
+        if name not in _LOADERS:
             return None
         spec = PathFinder.find_spec(name, path, target)
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
-            loader = _PackageLoader if name == _PACKAGE else _ExportLoader
-            spec.loader = loader(name, spec.loader.path)
+            spec.loader = _LOADERS[name](name, spec.loader.path)
         return spec
 
 
@@ -60,7 +60,8 @@ class _PackageLoader(SourceFileLoader):
             for name in _WITH_STAND_INS:
                 _module(name)
         module_repairs.read_text_columns(_module("inputs.queues.feeding_functions"))
-        module_repairs.know_batch_of_lengths(_module("canned.rnn"))
+        module_repairs.know_batch_of_masks(_module("canned.rnn"))
+        module_repairs.name_cells_as_before(_module("canned.rnn"))
 
 
 def _module(name: str) -> ModuleType:
@@ -72,6 +73,21 @@ class _ExportLoader(SourceFileLoader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["estimator_export"] = _Export
+
+
+class _TimeSeriesHeadLoader(SourceFileLoader):
+    """Few programs need the module: it is repaired when one imports it."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        module_repairs.let_metrics_change_shape(module)
+
+
+_LOADERS: dict[str, type[SourceFileLoader]] = {
+    _PACKAGE: _PackageLoader,
+    _EXPORT: _ExportLoader,
+    _TIME_SERIES_HEAD: _TimeSeriesHeadLoader,
+}
 
 
 class _Export:
