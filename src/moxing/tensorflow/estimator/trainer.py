@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.estimator.job import check_job
+from moxing.tensorflow.estimator.job import EstimatorJob
 from moxing.tensorflow.estimator.loop_hook import LoopHook
 from moxing.tensorflow.estimator.resume import PositionListener, drop_damaged, interrupted_at
 from moxing.tensorflow.executor.checkpoints.position import START, Position
@@ -46,20 +46,27 @@ class Training:
 
 
 class EstimatorTrainer:
-    """Takes part in every training of an Estimator, see `moxing.tf1.estimator.seams`."""
+    """Takes part in every training of an Estimator, see `moxing.tf1.estimator.seams`.
 
-    def __init__(self) -> None:
+    Args:
+      job: the job of this process.
+    """
+
+    def __init__(self, job: EstimatorJob) -> None:
+        self._job = job
         self._current = threading.local()
         # As in TensorFlow 1, tf.layers draw their first weights from the graph's seed, `RunConfig.tf_random_seed`.
         keras_layers.install_graph_seeds()
 
     def read_input(self, estimator: Any, input_fn: Callable[[], Any], parse: Callable[[Any], Any]) -> Any:
         """Calls `input_fn`. A dataset continues where an interrupted training was."""
-        check_job()
+        self._job.join(estimator.config)
         if estimator.config.is_chief:
             drop_damaged(estimator.model_dir)
         start = interrupted_at(estimator.model_dir)
-        seed = random.SystemRandom().randrange(1, 2**31) if start.seed is None else start.seed
+        # Every worker has its own order: the chief's is the one that is resumed.
+        seed = start.seed if estimator.config.is_chief else None
+        seed = random.SystemRandom().randrange(1, 2**31) if seed is None else seed
         training = self._current.training = Training(start=replace(start, seed=seed))
         with data_seeds(seed):
             returned = input_fn()
@@ -86,7 +93,7 @@ class EstimatorTrainer:
             listeners = [*listeners, training.listener]
         self._current.open = training
         try:
-            with watch_signals() as training.stop:
+            with watch_signals() as training.stop, self._job.training(training.stop):
                 loss = train(listeners)
         finally:
             del self._current.open
@@ -104,9 +111,12 @@ class EstimatorTrainer:
             return open_session(**arguments)
         hooks = [*(arguments.pop("hooks", None) or ())]
         chief_hooks = [*arguments["chief_only_hooks"], *_session_hooks(arguments)] if arguments["is_chief"] else []
-        arguments["chief_only_hooks"] = chief_hooks
-        training.loop = LoopHook(training.spec.train_op, training.spec.loss, [*chief_hooks, *hooks])
-        session = open_session(**arguments, hooks=[*hooks, training.loop, _StopHook(training)])
+        # Before the hook that saves the last checkpoint.
+        arguments["chief_only_hooks"] = [*self._job.chief_hooks(), *chief_hooks]
+        training.loop = LoopHook(
+            training.spec.train_op, training.spec.loss, [*chief_hooks, *hooks], self._job.budget([*chief_hooks, *hooks])
+        )
+        session = open_session(**arguments, hooks=[*hooks, training.loop, *self._job.hooks(), _StopHook(training)])
         training.loop.follow(known_hooks.of_session(session))
         return session
 
