@@ -18,6 +18,7 @@ from moxing.tensorflow.cluster.messages import Messages
 from moxing.tensorflow.cluster.ports import listeners
 from moxing.tensorflow.cluster.roles import CHIEF, Role, split_address
 from moxing.tensorflow.cluster.server import process_server
+from moxing.tensorflow.cluster.waiting import PeerLostError
 from moxing.tensorflow.estimator.evaluator import ChiefWatch
 from moxing.tensorflow.estimator.step_budget import StepBudget
 from moxing.tensorflow.executor.job import Job
@@ -78,7 +79,7 @@ class EstimatorJob:
         self._budget = StepBudget()
         self._stop = StopSignal()
         self._session: tf.Session | None = None
-        self._trainings = 0
+        self._trainings = 0  # all workers run the same script: a number means the same training on all
         self._chief: ChiefWatch | None = None
 
     def join(self, config: Any) -> None:
@@ -122,6 +123,10 @@ class EstimatorJob:
         self._job.server.serve()
         raise SystemExit(0)
 
+    def count_training(self) -> None:
+        """`Estimator.train` was called, even if it will find nothing to do."""
+        self._trainings += 1
+
     def evaluator(self) -> ChiefWatch:
         """Starts to watch the chief, whose end is that of the training."""
         self._chief = ChiefWatch(os.environ.get("TF_CONFIG", ""))
@@ -145,7 +150,6 @@ class EstimatorJob:
         if job is None or job.server is None:
             yield
             return
-        self._trainings += 1
         job.run_number = self._trainings
         job.server.begin_run()
         with job.watch_peers(self):
@@ -162,6 +166,22 @@ class EstimatorJob:
             return None
         self._budget.workers = self._job.role.num_workers
         return self._budget
+
+    def wait_for_chief(self) -> None:
+        """Returns when the chief has initialised the variables. TensorFlow itself would look for it every 30 s.
+
+        Raises:
+          PeerLostError: the chief has ended without training.
+        """
+        if self._job is None or self._job.role.is_chief:
+            return
+        messages, key = _messages(self._job), _key("ready", CHIEF, self._job)
+        messages.wait(lambda: bool(messages.received(key)) or messages.has_left(CHIEF))
+        if not messages.received(key):
+            raise PeerLostError(
+                f"{CHIEF}, the chief, has ended without a training, and {self._job.role.name} has to train. Is there a "
+                "checkpoint of the last step that only the chief sees? All processes need the same model_dir."
+            )
 
     def hooks(self) -> list[tf.train.SessionRunHook]:
         """Hooks of every worker. They come after the hook that runs the steps."""
@@ -195,7 +215,10 @@ class _WorkerHook(tf.train.SessionRunHook):
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
         self._own.opened(session)
-        self._tell("begun")
+        if self._job.role.is_chief:
+            _messages(self._job).broadcast(_key("ready", CHIEF, self._job), True)
+        else:
+            self._tell("begun")
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         if time.monotonic() > self._next_poll:
@@ -203,11 +226,11 @@ class _WorkerHook(tf.train.SessionRunHook):
             self._next_poll = time.monotonic() + _POLL_SECONDS
 
     def end(self, session: tf.Session) -> None:
-        self._tell("done")
+        if not self._job.role.is_chief:
+            self._tell("done")
 
     def _tell(self, what: str) -> None:
-        if not self._job.role.is_chief:
-            _messages(self._job).send(CHIEF, _key(what, self._job.role.name, self._job), True)
+        _messages(self._job).send(CHIEF, _key(what, self._job.role.name, self._job), True)
 
 
 class _LastStepsHook(tf.train.SessionRunHook):

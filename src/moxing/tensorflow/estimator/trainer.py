@@ -19,6 +19,8 @@ from moxing.tf1.estimator import known_hooks
 from moxing.tf1.graph import keras_layers
 from moxing.tf1.graph.data_seeds import data_seeds
 
+_SYNC_GRACE_SECONDS = 2
+
 
 @dataclass
 class Training:
@@ -116,6 +118,10 @@ class EstimatorTrainer:
         training.loop = LoopHook(
             training.spec.train_op, training.spec.loss, [*chief_hooks, *hooks], self._job.budget([*chief_hooks, *hooks])
         )
+        if any(map(known_hooks.waits_for_workers, hooks)):
+            # A thread of the chief waits for gradients that no worker computes any more, as long as this allows.
+            arguments["stop_grace_period_secs"] = _SYNC_GRACE_SECONDS
+        self._job.wait_for_chief()
         session = open_session(**arguments, hooks=[*hooks, training.loop, *self._job.hooks(), _StopHook(training)])
         training.loop.follow(known_hooks.of_session(session))
         return session

@@ -9,7 +9,7 @@ import functools
 import importlib
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from moxing.tf1.estimator import repair
 from moxing.tf1.module_proxy import ModuleProxy
@@ -33,7 +33,10 @@ class Job(Protocol):
     def join(self, config: Any) -> None:
         """Starts the server of a chief or a worker and waits for the others. `config` is a `RunConfig`."""
 
-    def serve(self, config: Any) -> Any:
+    def count_training(self) -> None:
+        """Called for every `Estimator.train`."""
+
+    def serve(self, config: Any) -> NoReturn:
         """Is a parameter server until all workers have ended; does not return."""
 
     def evaluator(self) -> Evaluator:
@@ -57,8 +60,10 @@ def connect(job: Job) -> None:
 
     @functools.wraps(train)
     def train_or_serve(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # Without train_and_evaluate TensorFlow 1 only raised an error on a ps.
-        return job.serve(self.config) if self.config.task_type == "ps" else train(self, *args, **kwargs)
+        if self.config.task_type == "ps":
+            job.serve(self.config)  # without train_and_evaluate TensorFlow 1 only raised an error
+        job.count_training()
+        return train(self, *args, **kwargs)
 
     executor._start_std_server = lambda self, config: job.join(config)
     executor.run_ps = lambda self: job.serve(self.estimator.config)

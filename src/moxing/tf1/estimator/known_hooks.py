@@ -53,7 +53,7 @@ def sees_every_step(hook: tf.train.SessionRunHook) -> bool:
       >>> sees_every_step(Quiet()), sees_every_step(Curious()), sees_every_step(tf.train.StepCounterHook())
       (False, True, False)
     """
-    return _rule(hook) is None and not _has_methods_of(hook, tf.train.SessionRunHook)
+    return waits_for_workers(hook) or (_rule(hook) is None and not _has_methods_of(hook, tf.train.SessionRunHook))
 
 
 def last_step(hook: tf.train.SessionRunHook) -> int | None:
