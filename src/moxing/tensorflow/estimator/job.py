@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.cluster import current_role
+from moxing.framework.flags import FLAGS
+from moxing.tensorflow.cluster import RoleError, current_role
 from moxing.tensorflow.cluster.messages import Messages
 from moxing.tensorflow.cluster.ports import listeners
 from moxing.tensorflow.cluster.roles import CHIEF, Role, split_address
@@ -31,6 +32,8 @@ _POLL_SECONDS = 0.2
 
 def set_tf_config() -> None:
     """Sets TF_CONFIG in a job that was started with flags, such as one of `moxing run --workers 2 --ps 1`."""
+    if FLAGS.get("job_name") in ("chief", "master"):
+        return  # a flag of the script itself, which writes TF_CONFIG
     role = current_role()
     if role.ps and not os.environ.get("TF_CONFIG"):
         os.environ["TF_CONFIG"] = tf_config(role)
@@ -66,7 +69,10 @@ def role_of(config: Any) -> Role:
 
 def _origin(role: Role) -> str:
     """The flags, if they define the same role: messages then use the names that the processes have there."""
-    flags = current_role()
+    try:
+        flags = current_role()
+    except RoleError:  # flags of the script itself
+        return "TF_CONFIG"
     same = (flags.job, flags.index, flags.workers, flags.ps) == (role.job, role.index, role.workers, role.ps)
     return flags.origin if same else "TF_CONFIG"
 
