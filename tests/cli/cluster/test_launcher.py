@@ -109,6 +109,25 @@ def test_a_job_that_ends_well(tmp_path):
     )
 
 
+def test_an_evaluator_may_take_longer_than_the_work(tmp_path):
+    """The ps has 0.1 s to end after the work, which begins when the evaluator has ended."""
+    evaluator = "import time; time.sleep(1); print('evaluated')"
+    result = run(tmp_path, {"worker 0": "pass", "evaluator 0": evaluator, "ps 0": SLEEP}, timeouts="20,20,0.1,0.2")
+    assert (result.returncode, result.stdout) == (0, "evaluator 0 | evaluated\n")
+
+
+def test_an_evaluator_that_dies_after_the_work_is_started_again(tmp_path):
+    evaluator = """
+    import os, signal
+    if not os.path.exists('first'):
+        open('first', 'w').close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    result = run(tmp_path, {"worker 0": "pass", "evaluator 0": evaluator}, restarts=1)
+    assert result.returncode == 0, result.stderr
+    assert "evaluator 0 was killed by SIGKILL; restart 1 of 1 of the whole job" in result.stderr
+
+
 def test_lines_of_busy_processes_are_whole(tmp_path):
     script = """
     import os

@@ -109,6 +109,21 @@ def test_without_ps_the_workers_update_collectively():
         assert not any("variable_update" in word for words in plan.commands().values() for word in words)
 
 
+def test_the_evaluator_knows_the_others():
+    plan = Plan(2, 1, ("train.py",), evaluator=True)
+    commands = plan.commands()
+    assert list(commands) == ["ps 0", "worker 0", "worker 1", "evaluator 0"]
+    assert commands["evaluator 0"][-2:] == ["--job_name=evaluator", "--task_index=0"]
+    assert commands["evaluator 0"][:-2] == commands["ps 0"][:-2]
+    assert (Plan(1, 0, ()).description, Plan(2, 1, ()).description) == ("1 worker", "2 workers and 1 ps")
+
+
+def test_tf_config_of_the_launcher_is_not_that_of_its_processes(tmp_path):
+    write(tmp_path / "train.py", "import os; print(os.environ.get('TF_CONFIG'))")
+    result = moxing("run", "--workers=1", "train.py", cwd=tmp_path, env={**os.environ, "TF_CONFIG": "{}"})
+    assert result.stdout == "worker 0 | None\n", result.stderr
+
+
 def test_every_start_has_new_ports():
     plan = Plan(2, 1, ("train.py",))
     hosts = set()
@@ -146,6 +161,9 @@ def test_a_module_with_options_and_words_that_are_no_flags(tmp_path):
         (["--max_restarts", "0", "a.py"], "--max_restarts 0: give --workers too"),
         (["--cluster_logs", "x", "a.py"], "--cluster_logs x: give --workers too"),
         (["--isolate", "a.py"], "--isolate: give --workers too"),
+        (["--evaluator", "a.py"], "--evaluator: it is a process of a job of tf.estimator.train_and_evaluate"),
+        (["--workers=2", "--evaluator", "a.py"], "--evaluator without --ps: "),
+        (["--workers=2", "--ps=0", "--evaluator", "a.py"], "give --workers and --ps too"),
         (["--workers=2", "a.py", "--ps_hosts=h:1"], "--ps_hosts among the script's flags"),
         (["--workers=2", "a.py", "x", "--worker_hosts", "h:1"], "--worker_hosts among the script's flags"),
         (["--workers=2", "a.py", "-job_name=ps"], "--job_name among the script's flags"),

@@ -16,12 +16,12 @@ def target():
 
 
 def test_texts_stay_when_a_connection_closes(target):
-    first = KeyValueStore(target, "worker 0")
+    first = KeyValueStore(target, "/job:worker/task:0")
     assert first.read("key") is None
     first.write("key", "old")
     first.write("key", "new \u00e4")
     first.write("other", "text")
     first.close()
-    second = KeyValueStore(target, "worker 0")
+    second = KeyValueStore(target, "/job:worker/task:0")
     assert (second.read("key"), second.read("other"), second.read("ke")) == ("new \u00e4", "text", None)
     second.close()

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
 from helpers.estimator_models import input_fn, make
 from moxing.framework.flags import FLAGS
+from moxing.tensorflow import estimator
 from moxing.tensorflow.cluster.roles import Role
-from moxing.tensorflow.estimator.job import set_tf_config, tf_config
+from moxing.tensorflow.estimator.job import EstimatorJob, role_of, set_tf_config, tf_config
 
 
 @pytest.mark.parametrize(
@@ -49,27 +48,52 @@ def test_workers_without_ps_are_refused(tmp_path):
         make(tmp_path).train(input_fn, steps=1)
 
 
-SCRIPT = """
-import sys
-sys.path.append(TESTS)
-import tensorflow as tf
-from helpers.estimator_models import input_fn, make
-tf.logging.set_verbosity(tf.logging.INFO)
-one = make(MODEL)
-train = tf.estimator.TrainSpec(input_fn, max_steps=300)
-tf.estimator.train_and_evaluate(one, train, tf.estimator.EvalSpec(lambda: input_fn().take(5)))
-print('ROLE', one.config.task_type, one.config.task_id)
-"""
+def config_of(monkeypatch, cluster, kind, index):
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": kind, "index": index}}))
+    return estimator.RunConfig()
 
 
-@pytest.mark.slow
-def test_a_job_of_the_launcher(tmp_path, request):
-    tests = str(request.config.rootpath / "tests")
-    script = tmp_path / "train.py"
-    script.write_text(SCRIPT.replace("TESTS", repr(tests)).replace("MODEL", repr(str(tmp_path / "model"))))
-    words = [sys.executable, "-m", "moxing", "run", "--workers", "2", "--ps", "1", str(script)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=240, cwd=tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "ROLE chief 0" in done.stdout and "ROLE worker 0" in done.stdout
-    reader = __import__("tensorflow").compat.v1.train.load_checkpoint(str(tmp_path / "model"))
-    assert reader.get_tensor("global_step") >= 300
+@pytest.mark.parametrize("chief", ["chief", "master"])
+def test_the_role_of_a_run_config(monkeypatch, chief):
+    cluster = {chief: ["a:1"], "worker": ["b:1", "b:2"], "ps": ["c:1"]}
+    for kind, index, name in ((chief, 0, "worker 0"), ("worker", 1, "worker 2"), ("ps", 0, "ps 0")):
+        role = role_of(config_of(monkeypatch, cluster, kind, index))
+        assert (role.name, role.task(name), role.cluster) == (name, (kind, index), cluster)
+        assert (role.origin, role.is_chief) == ("TF_CONFIG", kind == chief)
+    assert not role_of(config_of(monkeypatch, {"chief": ["a:1"], "ps": ["c:1"]}, "evaluator", 0)).is_cluster
+    monkeypatch.setenv("TF_CONFIG", "")
+    assert role_of(estimator.RunConfig()) == Role()
+
+
+def test_a_script_that_writes_tf_config_from_flags_of_its_own(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", "")
+    for name, value in (("worker_hosts", "a:1,b:1"), ("ps_hosts", "c:1"), ("job_name", "chief")):
+        FLAGS.set(name, value)
+    set_tf_config()
+    assert os.environ["TF_CONFIG"] == ""
+    role = role_of(config_of(monkeypatch, {"chief": ["d:1"], "ps": ["c:1"]}, "chief", 0))
+    assert (role.name, role.workers, role.origin) == ("worker 0", ("d:1",), "TF_CONFIG")
+
+
+def test_an_evaluator_of_the_flags(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", "")
+    for name, value in (("worker_hosts", "a:1,b:1"), ("ps_hosts", "c:1"), ("job_name", "evaluator")):
+        FLAGS.set(name, value)
+    set_tf_config()
+    config = json.loads(os.environ["TF_CONFIG"])
+    assert config["task"] == {"type": "evaluator", "index": 0}
+    assert config["cluster"]["chief"] == ["a:1"]
+
+
+def test_a_protocol_that_is_not_there(monkeypatch):
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": {"chief": ["a:1"], "ps": ["c:1"]}, "task": {"type": "chief", "index": 0}})
+    )
+    with pytest.raises(ValueError, match=r"RunConfig\(protocol='grpc\+verbs'\).*use grpc"):
+        EstimatorJob().join(estimator.RunConfig(protocol="grpc+verbs"))
+
+
+def test_a_process_that_runs_alone_has_no_job(tmp_path):
+    job = EstimatorJob()
+    job.join(make(tmp_path).config)
+    assert (job.hooks(), job.chief_hooks(), job.budget([])) == ([], [], None)

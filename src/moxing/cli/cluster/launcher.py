@@ -80,7 +80,8 @@ class Supervisor:
 
         Args:
           commands: called for every start of the job; returns the command line of each process by name. Processes whose
-            name begins with `worker` do the work; the others serve them.
+            name begins with `worker` do the work; the others serve them. One called `evaluator` ends by itself, which
+            may take longer than the work.
           logs: the directory of the log files.
           max_restarts: how often the whole job is restarted after a process has failed.
           timeouts: how long it waits.
@@ -128,7 +129,8 @@ class Supervisor:
 
     def _watch(self) -> RoleProcess | None:
         """Waits for the end of the job; returns the process that failed, or None after success or a stop signal."""
-        self._wait(lambda: self._is_stopped or bool(self._failed()) or not _running(self._workers()))
+        awaited = [*self._workers(), *self._evaluators()]
+        self._wait(lambda: self._is_stopped or bool(self._failed()) or not _running(awaited))
         if not self._is_stopped and not self._failed():
             self._wait(
                 lambda: self._is_stopped or bool(self._failed()) or not self._still_running(), self._timeouts.farewell
@@ -152,7 +154,7 @@ class Supervisor:
     def _may_restart(self, failed: RoleProcess, restarts: int) -> bool:
         """Whether to restart the job; prints the failure and the decision."""
         failure = f"{failed.name} {failed.how_it_ended}"
-        if not self._still_running(self._workers()) and not any(worker.code for worker in self._workers()):
+        if failed not in self._evaluators() and all(worker.code == 0 for worker in self._workers()):
             self._screen.say(f"{failure}, after all workers had ended well; its log is {failed.log}")
         elif failed.code == _USAGE_ERROR:
             self._screen.say(f"{failure}, a wrong command line: the job is not restarted; its log is {failed.log}")
@@ -203,6 +205,9 @@ class Supervisor:
 
     def _workers(self) -> list[RoleProcess]:
         return [process for process in self._processes if process.name.startswith("worker")]
+
+    def _evaluators(self) -> list[RoleProcess]:
+        return [process for process in self._processes if process.name.startswith("evaluator")]
 
     def _still_running(self, processes: Sequence[RoleProcess] | None = None) -> list[RoleProcess]:
         return _running(self._processes if processes is None else processes)

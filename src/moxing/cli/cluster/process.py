@@ -75,6 +75,8 @@ class RoleProcess:
         self._splitters = {1: LineSplitter(), 2: LineSplitter()}
         if spec.start > 1 or self._file.tell():
             self._log(f"--- start {spec.start} ---\n".encode())
+        # The role comes from the launcher; an Estimator would read TF_CONFIG of the launcher's own role.
+        environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
         self._popen = subprocess.Popen(
             spec.command,
             stdin=subprocess.DEVNULL,
@@ -86,7 +88,7 @@ class RoleProcess:
             preexec_fn=_end_with_parent(),
             # Unbuffered: lines appear at once, and the last ones before a SIGKILL are not lost. With
             # MOXING_SUPERVISED, a process does not repeat the launcher's advice.
-            env={"PYTHONUNBUFFERED": "1"} | os.environ | {"MOXING_SUPERVISED": "1"},
+            env={"PYTHONUNBUFFERED": "1"} | environment | {"MOXING_SUPERVISED": "1"},
         )
         self._pipes = {1: self._popen.stdout, 2: self._popen.stderr}
         for number, pipe in self._pipes.items():

@@ -18,6 +18,10 @@ from moxing.framework.util.interfaces import open_interfaces
 WITH_VALUE = ("--workers", "--ps", "--max_restarts", "--cluster_logs")
 _DEFAULT_LOGS = "moxing_cluster_logs"
 _DEFAULT_RESTARTS = 3
+_EVALUATOR_ADVICE = (
+    "it is a process of a job of tf.estimator.train_and_evaluate; give --workers and --ps too, "
+    "such as --workers 2 --ps 1 --evaluator"
+)
 #: Flags that define the role of a process; the launcher sets them.
 _ROLE_FLAGS = ("ps_hosts", "worker_hosts", "job_name", "task_index", "controller_host")
 
@@ -31,12 +35,27 @@ class Plan:
       ps: number of parameter servers.
       start: options of `moxing run` and the script, or `-m` and the module.
       flags: flags of the script.
+      evaluator: whether one more process evaluates the checkpoints.
     """
 
     workers: int
     ps: int
     start: tuple[str, ...]
     flags: tuple[str, ...] = ()
+    evaluator: bool = False
+
+    @property
+    def description(self) -> str:
+        """The processes, for messages.
+
+        Example:
+          >>> Plan(2, 1, ('train.py',), evaluator=True).description
+          '2 workers, 1 ps and 1 evaluator'
+        """
+        parts = [_plural(self.workers, "worker")]
+        parts += [f"{self.ps} ps"] if self.ps else []
+        parts += ["1 evaluator"] if self.evaluator else []
+        return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
     def commands(self) -> Mapping[str, list[str]]:
         """Returns the command line of each process by name, with free ports.
@@ -57,10 +76,11 @@ class Plan:
         end = self.flags.index("--") if "--" in self.flags else len(self.flags)
         before, after = self.flags[:end], self.flags[end:]
         start = [sys.executable, "-m", "moxing", "run", *self.start, *before, *cluster]
+        counts = {job: len(addresses) for job, addresses in jobs.items()} | {"evaluator": int(self.evaluator)}
         return {
             f"{job} {index}": [*start, f"--job_name={job}", f"--task_index={index}", *after]
-            for job, addresses in jobs.items()
-            for index in range(len(addresses))
+            for job, count in counts.items()
+            for index in range(count)
         }
 
 
@@ -69,6 +89,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("a cluster on this machine")
     group.add_argument("--workers", type=int, metavar="N", help="run the script as a job of N worker processes")
     group.add_argument("--ps", type=int, metavar="N", help="and N parameter servers; without them: all-reduce")
+    group.add_argument(
+        "--evaluator",
+        action="store_true",
+        help="and a process that evaluates every checkpoint, for tf.estimator.train_and_evaluate; needs --ps",
+    )
     group.add_argument(
         "--max_restarts",
         type=int,
@@ -106,12 +131,16 @@ def wrong_options(arguments: argparse.Namespace, flags: Sequence[str]) -> str | 
         if number is not None and number < least:
             return f"--{name} {number}: expected {least} or more"
     if arguments.workers is None:
+        if arguments.evaluator:
+            return f"--evaluator: {_EVALUATOR_ADVICE}"
         for name in ("ps", "max_restarts", "cluster_logs", "isolate"):
             value = getattr(arguments, name)
             if value is not None and value is not False:
                 option = f"--{name}" if value is True else f"--{name} {value}"
                 return f"{option}: give --workers too, the number of worker processes"
         return None
+    if arguments.evaluator and not arguments.ps:
+        return f"--evaluator without --ps: {_EVALUATOR_ADVICE}"
     found = _find_flag(flags, _ROLE_FLAGS)
     if found:
         return f"--{found} among the script's flags: with --workers every process gets its role; leave it out"
@@ -126,7 +155,7 @@ def run(arguments: argparse.Namespace, start: Sequence[str], flags: Sequence[str
       start: the other options of `moxing run` and the script, or `-m` and the module.
       flags: flags of the script.
     """
-    plan = Plan(arguments.workers, arguments.ps or 0, tuple(start), tuple(flags))
+    plan = Plan(arguments.workers, arguments.ps or 0, tuple(start), tuple(flags), arguments.evaluator)
     if arguments.isolate:
         problem = isolation.why_not()
         if problem is not None:
@@ -136,9 +165,8 @@ def run(arguments: argparse.Namespace, start: Sequence[str], flags: Sequence[str
     except OSError as problem:
         where = f"--cluster_logs {arguments.cluster_logs}" if arguments.cluster_logs is not None else _DEFAULT_LOGS
         return error(f"{where}: cannot write the logs there: {problem.strerror}")
-    processes = f"{_plural(plan.workers, 'worker')}{f' and {plan.ps} ps' if plan.ps else ''}"
     where = "on this machine, in a private network" if arguments.isolate else "on this machine"
-    print(f"moxing run: {processes} {where}; logs: {logs}{os.sep}", file=sys.stderr, flush=True)
+    print(f"moxing run: {plan.description} {where}; logs: {logs}{os.sep}", file=sys.stderr, flush=True)
     if arguments.isolate:
         try:
             isolation.enter_private_network()

@@ -12,13 +12,11 @@ class KeyValueStore:
 
     Args:
       target: the TensorFlow server of this process.
-      peer: name of the process that holds the store, for example `worker 0`.
+      device: the process that holds the store, for example `/job:worker/task:0`.
     """
 
-    def __init__(self, target: str, peer: str) -> None:
-        job, _, index = peer.partition(" ")
+    def __init__(self, target: str, device: str) -> None:
         self._graph = tf.Graph()
-        device = f"/job:{job}/task:{index or 0}"
         with self._graph.as_default(), tf.device(f"{device}/cpu:0"):
             self._key, self._text = tf.placeholder(tf.int64, []), tf.placeholder(tf.string, [])
             table = tf.raw_ops.MutableHashTableV2(

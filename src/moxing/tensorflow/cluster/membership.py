@@ -138,7 +138,7 @@ class Membership:
             self._problem = f"the port is open, but it is not that of {CHIEF}"
         except tf.errors.OpError as error:
             # The chief's server fetches the text from ours, if it knows our address.
-            self._is_unknown = f"No worker known as /job:{self._role.job}/" in error.message
+            self._is_unknown = f"No worker known as /job:{self._role.task(self._role.name)[0]}/" in error.message
             self._problem = f"the port is open, but sending the host lists failed ({error.message:.100})"
         else:
             # None: the chief's server has just started. Sent before `join`: send again.
@@ -146,7 +146,7 @@ class Membership:
                 self._lists_of_chief = json.loads(lists)
 
     def _write(self, peer: str, key: str, text: str, then_read: str = "") -> str | None:
-        store = KeyValueStore(self._target, peer)
+        store = KeyValueStore(self._target, self._role.device(peer))
         try:
             store.write(key, text)
             return store.read(then_read) if then_read else None

@@ -28,7 +28,7 @@ class Messages:
 
     def __init__(self, role: Role, target: str, check: Callable[[], None]) -> None:
         self._role, self._target, self._check = role, target, check
-        self.store = KeyValueStore(target, role.name)
+        self.store = KeyValueStore(target, role.device(role.name))
         self._lock = threading.Lock()
         self._left: set[str] = set()
 
@@ -38,7 +38,7 @@ class Messages:
         """Sends a value to a process, `worker 0` or `ps 1`; does nothing if that process has left."""
         if self.has_left(peer):
             return
-        store = KeyValueStore(self._target, peer)
+        store = KeyValueStore(self._target, self._role.device(peer))
         try:
             store.write(key, json.dumps(value))
         finally:

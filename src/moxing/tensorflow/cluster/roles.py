@@ -28,6 +28,7 @@ class Role:
       ps: host:port of the parameter servers.
       controller: host:port of the controller of a job without ps.
       origin: where the role comes from, for messages: "--worker_hosts" or "TF_CONFIG", for example.
+      chief_job: the job of the chief in TensorFlow's cluster. In the job of an Estimator it is "chief" or "master".
 
     Example:
       >>> role = Role("worker", 1, workers=("a:2222", "b:2222"), ps=("c:2222",))
@@ -45,11 +46,12 @@ class Role:
     ps: tuple[str, ...] = ()
     controller: str | None = None
     origin: str = ""
+    chief_job: str = "worker"
 
     @property
     def is_cluster(self) -> bool:
-        """Whether the job has other processes."""
-        return len(self.workers) > 1 or bool(self.ps) or self.controller is not None
+        """Whether the job has other processes. An evaluator is none of a job: it only reads checkpoints."""
+        return self.job != "evaluator" and (len(self.workers) > 1 or bool(self.ps) or self.controller is not None)
 
     @property
     def is_chief(self) -> bool:
@@ -59,7 +61,7 @@ class Role:
     @property
     def num_workers(self) -> int:
         """Number of workers that share the data."""
-        return max(1, len(self.workers))
+        return 1 if self.job == "evaluator" else max(1, len(self.workers))
 
     @property
     def name(self) -> str:
@@ -80,10 +82,58 @@ class Role:
 
     @property
     def spec(self) -> dict[str, list[str]]:
-        """The jobs and their addresses, for `tf.train.ClusterSpec`."""
+        """The jobs and their addresses."""
         controller = [] if self.controller is None else [self.controller]
         jobs = {"worker": list(self.workers), "ps": list(self.ps), "controller": controller}
         return {job: addresses for job, addresses in jobs.items() if addresses}
+
+    @property
+    def cluster(self) -> dict[str, list[str]]:
+        """The jobs and their addresses as TensorFlow knows them, for `tf.train.ClusterSpec`.
+
+        Example:
+          >>> Role(workers=("a:1", "b:1"), ps=("c:1",), chief_job="chief").cluster
+          {'chief': ['a:1'], 'worker': ['b:1'], 'ps': ['c:1']}
+        """
+        if self.chief_job == "worker":
+            return self.spec
+        jobs = {self.chief_job: self.workers[:1], "worker": self.workers[1:], "ps": self.ps}
+        return {job: list(addresses) for job, addresses in jobs.items() if addresses}
+
+    def task(self, name: str) -> tuple[str, int]:
+        """The job and the index of a process in TensorFlow's cluster.
+
+        Example:
+          >>> Role(workers=("a:1", "b:1"), chief_job="chief").task("worker 1")
+          ('worker', 0)
+        """
+        job, _, index = name.partition(" ")
+        if job != "worker" or self.chief_job == "worker":
+            return job, int(index or 0)
+        return (self.chief_job, 0) if name == CHIEF else ("worker", int(index) - 1)
+
+    def device(self, name: str) -> str:
+        """The name of a process among TensorFlow's devices.
+
+        Example:
+          >>> Role().device("ps 1")
+          '/job:ps/task:1'
+        """
+        job, index = self.task(name)
+        return f"/job:{job}/task:{index}"
+
+    def describe(self, name: str) -> str:
+        """The name of a process for messages, with the name that TF_CONFIG gives it if that is another.
+
+        Example:
+          >>> Role(workers=("a:1", "b:1"), origin="TF_CONFIG", chief_job="chief").describe("worker 1")
+          'worker 1 (worker 0 in TF_CONFIG)'
+        """
+        if self.origin != "TF_CONFIG" or self.chief_job == "worker":
+            return name
+        job, index = self.task(name)
+        own = job if job == self.chief_job else f"{job} {index}"
+        return name if own == name else f"{name} ({own} in TF_CONFIG)"
 
     @property
     def _members(self) -> dict[str, str]:

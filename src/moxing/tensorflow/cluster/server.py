@@ -129,7 +129,8 @@ class Server:
         self._membership.check()
 
     def _on_lost(self, peer: str, why: str) -> None:
-        self.loss = f"{peer} was lost: {why}. {self.role.name} ends as well.{restart_advice()}"
+        lost, own = self.role.describe(peer), self.role.describe(self.role.name)
+        self.loss = f"{lost} was lost: {why}. {own} ends as well.{restart_advice()}"
         tf.logging.error("%s", self.loss)
         interrupt = self._interrupt
         threading.Thread(target=_exit_later, daemon=True).start()
@@ -140,7 +141,8 @@ class Server:
 def _start(role: Role, config: tf.ConfigProto) -> tf.train.Server:
     protocol = FLAGS.get("server_protocol")
     try:
-        return tf.train.Server(tf.train.ClusterSpec(role.spec), role.job, role.index, protocol=protocol, config=config)
+        job, index = role.task(role.name)
+        return tf.train.Server(tf.train.ClusterSpec(role.cluster), job, index, protocol=protocol, config=config)
     except (tf.errors.NotFoundError, tf.errors.UnimplementedError):
         raise FlagError(
             f"--server_protocol={protocol}: this TensorFlow has no such protocol; use grpc, or leave it out."
@@ -156,11 +158,16 @@ def restart_advice() -> str:
       >>> restart_advice()
       ' Start the job again: it resumes from its last checkpoint.'
     """
-    return "" if _is_supervised() else " Start the job again: it resumes from its last checkpoint."
+    return "" if is_supervised() else " Start the job again: it resumes from its last checkpoint."
 
 
-def _is_supervised() -> bool:
-    """Whether `moxing run --workers` has started this process: it restarts the job and has warned of open ports."""
+def is_supervised() -> bool:
+    """Whether `moxing run --workers` has started this process: it restarts the job and has warned of open ports.
+
+    Example:
+      >>> is_supervised()
+      False
+    """
     return bool(os.environ.get("MOXING_SUPERVISED"))
 
 
@@ -188,7 +195,7 @@ def _exit_later() -> None:
 
 def _warn_about_open_port(role: Role) -> None:
     addresses = open_interfaces()
-    if addresses and not _is_supervised():
+    if addresses and not is_supervised():
         tf.logging.warning(
             "The TensorFlow server of %s listens on every interface of this machine (%s) and executes whatever reaches "
             "its port. Protect it with a firewall, or run a local cluster with `moxing run --workers N --isolate`.",

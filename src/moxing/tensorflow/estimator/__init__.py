@@ -1,19 +1,25 @@
 """`tf.estimator`: the package tensorflow-estimator on MoXing's step loop, data position and signals.
 
 The names are those of `tf.estimator` in TensorFlow 1. `trainer` takes part in every training: `loop_hook` runs many
-steps per `session.run`, `resume` keeps the position in the data with the checkpoints, `job` writes TF_CONFIG.
+steps per `session.run`, `resume` keeps the position in the data with the checkpoints. `job` is the part of a process in
+a job of several: its TF_CONFIG, its server, its peers; `step_budget` shares the steps among them, `evaluator` is the
+process that evaluates.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from moxing.tensorflow.estimator.job import EstimatorJob as _EstimatorJob
 from moxing.tensorflow.estimator.job import set_tf_config as _set_tf_config
 from moxing.tensorflow.estimator.trainer import EstimatorTrainer as _EstimatorTrainer
+from moxing.tf1.estimator import job_seams as _job_seams
 from moxing.tf1.estimator import seams as _seams
 
 _set_tf_config()
-_api = _seams.connect(_EstimatorTrainer())
+_job = _EstimatorJob()
+_api = _seams.connect(_EstimatorTrainer(_job))
+_job_seams.connect(_job)
 
 _GONE = {
     "BoostedTrees": "tensorflow-estimator 2.15 no longer has it. Use the package tensorflow-decision-forests",

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.estimator.fetches import leaves, map_leaves
+from moxing.tensorflow.estimator.step_budget import StepBudget
 from moxing.tensorflow.executor.loop.step_loop import SECONDS_PER_CALL, RepeatedStep
 from moxing.tf1.estimator import known_hooks
 from moxing.tf1.graph.surgery import CannotRebuild, reads_variable
@@ -27,15 +28,20 @@ class LoopHook(tf.train.SessionRunHook):
       train_op: the training step.
       loss: its loss; the loop ends when it is not finite.
       hooks: hooks that look at the same steps and fetch the same tensors as those of the session will.
+      budget: shares the steps with the other workers of a job; None without others.
 
     Attributes:
       steps: steps done in this session.
     """
 
     def __init__(
-        self, train_op: tf.Operation | tf.Tensor, loss: tf.Tensor, hooks: Sequence[tf.train.SessionRunHook]
+        self,
+        train_op: tf.Operation | tf.Tensor,
+        loss: tf.Tensor,
+        hooks: Sequence[tf.train.SessionRunHook],
+        budget: StepBudget | None = None,
     ) -> None:
-        self._train_op, self._loss, self._hooks = train_op, loss, hooks
+        self._train_op, self._loss, self._hooks, self._budget = train_op, loss, hooks, budget
         self._global_step = tf.train.get_global_step()
         self._loop: _Loop | None = None
         self._seconds_per_step: float | None = None
@@ -46,6 +52,8 @@ class LoopHook(tf.train.SessionRunHook):
         self._hooks = hooks
 
     def begin(self) -> None:
+        if self._budget is not None:
+            self._budget.build(self._global_step)
         if isinstance(self._global_step, tf.compat.v2.distribute.DistributedValues):
             tf.logging.debug("One step per session.run: the variables are those of a strategy.")
             return
@@ -71,12 +79,13 @@ class LoopHook(tf.train.SessionRunHook):
             nonlocal now
             if not any(leaf is self._train_op for leaf in leaves(fetches)):
                 return run_plainly(fetches, feed_dict, options, run_metadata)
-            if loop is None or feed_dict or not loop.can_serve(fetches):
+            is_plain = loop is None or feed_dict or not loop.can_serve(fetches)
+            traced = options is not None and options.trace_level
+            steps = self._claim(run_plainly, 1 if is_plain or traced else self._steps_at_once(now))
+            if loop is None or is_plain:
                 values = run_plainly(fetches, feed_dict, options, run_metadata)
                 self.steps += 1
                 return values
-            traced = options is not None and options.trace_level
-            steps = 1 if traced else self._steps_at_once(now)
             short = self._seconds_per_step is not None and self._seconds_per_step < _SHORT_STEP_SECONDS
             started = time.perf_counter()
             values, done, now = loop.run(
@@ -95,10 +104,20 @@ class LoopHook(tf.train.SessionRunHook):
 
         session.run = run
 
+    def end(self, session: tf.Session) -> None:
+        if self._budget is not None:
+            self._budget.give_back(session.run)
+
+    def _claim(self, run: Callable[..., Any], wanted: int) -> int:
+        last = min((step for hook in self._hooks if (step := known_hooks.last_step(hook)) is not None), default=None)
+        return wanted if self._budget is None or last is None else self._budget.claim(run, wanted, last)
+
     def _steps_at_once(self, global_step: int) -> int:
         if self._seconds_per_step is None:
             return 1  # the time of a step is not known yet
         steps = min((known_hooks.steps_until(hook, global_step) for hook in self._hooks), default=known_hooks.ENDLESS)
+        if self._budget is not None:
+            steps //= self._budget.workers  # the others do as many in that time
         return max(1, min(steps, int(SECONDS_PER_CALL / self._seconds_per_step)))
 
 

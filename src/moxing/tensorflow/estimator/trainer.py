@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.estimator.job import check_job
+from moxing.tensorflow.estimator.job import EstimatorJob
 from moxing.tensorflow.estimator.loop_hook import LoopHook
 from moxing.tensorflow.estimator.resume import PositionListener, drop_damaged, interrupted_at
 from moxing.tensorflow.estimator.shapes import check_shapes
@@ -19,6 +19,8 @@ from moxing.tensorflow.executor.loop.signals import StopSignal, watch_signals
 from moxing.tf1.estimator import known_hooks
 from moxing.tf1.graph import keras_layers
 from moxing.tf1.graph.data_seeds import data_seeds
+
+_SYNC_GRACE_SECONDS = 2
 
 
 @dataclass
@@ -47,20 +49,27 @@ class Training:
 
 
 class EstimatorTrainer:
-    """Takes part in every training of an Estimator, see `moxing.tf1.estimator.seams`."""
+    """Takes part in every training of an Estimator, see `moxing.tf1.estimator.seams`.
 
-    def __init__(self) -> None:
+    Args:
+      job: the job of this process.
+    """
+
+    def __init__(self, job: EstimatorJob) -> None:
+        self._job = job
         self._current = threading.local()
         # As in TensorFlow 1, tf.layers draw their first weights from the graph's seed, `RunConfig.tf_random_seed`.
         keras_layers.install_graph_seeds()
 
     def read_input(self, estimator: Any, input_fn: Callable[[], Any], parse: Callable[[Any], Any]) -> Any:
         """Calls `input_fn`. A dataset continues where an interrupted training was."""
-        check_job()
+        self._job.join(estimator.config)
         if estimator.config.is_chief:
             drop_damaged(estimator.model_dir)
         start = interrupted_at(estimator.model_dir)
-        seed = random.SystemRandom().randrange(1, 2**31) if start.seed is None else start.seed
+        # Every worker has its own order: the chief's is the one that is resumed.
+        seed = start.seed if estimator.config.is_chief else None
+        seed = random.SystemRandom().randrange(1, 2**31) if seed is None else seed
         training = self._current.training = Training(start=replace(start, seed=seed))
         with data_seeds(seed):
             returned = input_fn()
@@ -89,7 +98,7 @@ class EstimatorTrainer:
             listeners = [*listeners, training.listener]
         self._current.open = training
         try:
-            with watch_signals() as training.stop:
+            with watch_signals() as training.stop, self._job.training(training.stop):
                 loss = train(listeners)
         finally:
             del self._current.open
@@ -107,8 +116,16 @@ class EstimatorTrainer:
             return open_session(**arguments)
         hooks = [*(arguments.pop("hooks", None) or ())]
         chief_hooks = [*arguments["chief_only_hooks"], *_session_hooks(arguments)] if arguments["is_chief"] else []
-        training.loop = LoopHook(training.spec.train_op, training.spec.loss, [*chief_hooks, *hooks])
-        session = open_session(**arguments, hooks=[*hooks, training.loop, _StopHook(training)])
+        # Before the hook that saves the last checkpoint.
+        arguments["chief_only_hooks"] = [*self._job.chief_hooks(), *arguments["chief_only_hooks"]]
+        training.loop = LoopHook(
+            training.spec.train_op, training.spec.loss, [*chief_hooks, *hooks], self._job.budget([*chief_hooks, *hooks])
+        )
+        if any(map(known_hooks.waits_for_workers, hooks)):
+            # A thread of the chief waits for gradients that no worker computes any more, as long as this allows.
+            arguments["stop_grace_period_secs"] = _SYNC_GRACE_SECONDS
+        self._job.wait_for_chief()
+        session = open_session(**arguments, hooks=[*hooks, training.loop, *self._job.hooks(), _StopHook(training)])
         training.loop.follow(known_hooks.of_session(session))
         return session
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.cluster import Role, current_role
+from moxing.tensorflow.cluster import Role, RoleError, current_role
 from moxing.tensorflow.cluster.ring import Ring, RingBrokenError, connect_ring
 from moxing.tensorflow.cluster.server import Server, process_server, restart_advice
 from moxing.tensorflow.cluster.waiting import PeerLostError
@@ -212,6 +212,12 @@ def join_job(mode: ModeKeys) -> Job | None:
       mode: all workers take part in TRAIN, only the chief in other modes.
     """
     role = current_role()
+    if role.job == "evaluator" and role.origin == "--job_name":
+        raise RoleError(
+            "mox.run in an evaluator process (moxing run --evaluator, --job_name=evaluator): only "
+            "tf.estimator.train_and_evaluate has one. Leave the evaluator out; mox.run evaluates inside the training "
+            "with inter_mode."
+        )
     if role.job == "evaluator":
         return None if mode is ModeKeys.TRAIN else Job(Role())
     if not role.is_cluster:

@@ -53,7 +53,22 @@ def sees_every_step(hook: tf.train.SessionRunHook) -> bool:
       >>> sees_every_step(Quiet()), sees_every_step(Curious()), sees_every_step(tf.train.StepCounterHook())
       (False, True, False)
     """
-    return _rule(hook) is None and not _has_methods_of(hook, tf.train.SessionRunHook)
+    return waits_for_workers(hook) or (_rule(hook) is None and not _has_methods_of(hook, tf.train.SessionRunHook))
+
+
+def last_step(hook: tf.train.SessionRunHook) -> int | None:
+    """Returns the step at which a hook ends the training; None if it does not, or does not know it yet.
+
+    Example:
+      >>> last_step(tf.train.StopAtStepHook(last_step=100))
+      100
+    """
+    return hook._last_step if isinstance(hook, tf.train.StopAtStepHook) else None
+
+
+def waits_for_workers(hook: tf.train.SessionRunHook) -> bool:
+    """Returns True for the hook of `tf.train.SyncReplicasOptimizer`: a step of one worker waits for those of others."""
+    return type(hook).__module__.endswith(".sync_replicas_optimizer")
 
 
 def fetched_tensors(hook: tf.train.SessionRunHook) -> list[tf.Tensor]:

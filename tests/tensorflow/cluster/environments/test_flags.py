@@ -110,8 +110,8 @@ def test_ipv6_hosts_stand_in_brackets():
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"job_name": "master"}, "--job_name=master: expected one of ps, worker, controller."),
-        ({"job_name": "wroker"}, "expected one of ps, worker, controller. Did you mean 'worker'?"),
+        ({"job_name": "master"}, "--job_name=master: expected one of ps, worker, controller, evaluator."),
+        ({"job_name": "wroker"}, "expected one of ps, worker, controller, evaluator. Did you mean 'worker'?"),
         ({"job_name": "ps", "worker_hosts": WORKERS}, "--job_name=ps without --ps_hosts"),
         ({"job_name": "ps"}, "--job_name=ps without --ps_hosts"),
         ({"job_name": "controller", "worker_hosts": WORKERS}, "--job_name=controller without --controller_host"),

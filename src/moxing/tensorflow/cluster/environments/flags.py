@@ -8,7 +8,9 @@ from moxing.framework.flags import FLAGS, expected_one_of
 from moxing.tensorflow.cluster.environments.registry import register_environment
 from moxing.tensorflow.cluster.roles import Role, RoleError, check_addresses, check_index
 
+#: Every process of a job is one of these; an evaluator, which only reads checkpoints, may be added for an Estimator.
 _JOBS = ("ps", "worker", "controller")
+_ALL_JOBS = (*_JOBS, "evaluator")
 
 
 @register_environment("flags", priority=1000)
@@ -28,12 +30,14 @@ def detect() -> Role | None:
     """
     job, index = FLAGS.get("job_name") or "", FLAGS.get("task_index") or 0
     workers, ps, controllers = (_hosts(name) for name in ("worker_hosts", "ps_hosts", "controller_host"))
-    if job not in ("", *_JOBS):
-        raise RoleError(f"--job_name={job}: {expected_one_of(job, _JOBS)}")
+    if job not in ("", *_ALL_JOBS):
+        raise RoleError(f"--job_name={job}: {expected_one_of(job, _ALL_JOBS)}")
     if job == "ps" and not ps:
         raise RoleError("--job_name=ps without --ps_hosts: give the host:port list of all parameter servers.")
     if job == "controller" and not controllers:
         raise RoleError("--job_name=controller without --controller_host: give the controller's host:port.")
+    if job == "evaluator":
+        return _evaluator(index, workers, ps)
     if not workers:
         _require_no_hosts(index, ps, controllers)
         return None
@@ -53,6 +57,19 @@ def detect() -> Role | None:
     name = "--controller_host" if job == "controller" else f"--{job}_hosts"
     check_index("--task_index", index, name, lists[name])
     return Role(job, index, tuple(workers), tuple(ps), controllers[0] if controllers else None, origin=name)
+
+
+def _evaluator(index: int, workers: Sequence[str], ps: Sequence[str]) -> Role:
+    if not workers or not ps:
+        missing = "--worker_hosts" if not workers else "--ps_hosts"
+        raise RoleError(
+            f"--job_name=evaluator without {missing}: an evaluator belongs to a job of an Estimator with workers and "
+            "parameter servers; give the host:port lists of both."
+        )
+    check_addresses({"--worker_hosts": workers, "--ps_hosts": ps})
+    if index:
+        raise RoleError(f"--task_index={index} with --job_name=evaluator: a job has one evaluator, expected 0.")
+    return Role("evaluator", 0, tuple(workers), tuple(ps), origin="--job_name")
 
 
 def _hosts(name: str) -> list[str]:

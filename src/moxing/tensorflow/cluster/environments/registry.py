@@ -69,7 +69,7 @@ def current_role() -> Role:
 
     Example:
       >>> current_role()
-      Role(job='worker', index=0, workers=(), ps=(), controller=None, origin='')
+      Role(job='worker', index=0, workers=(), ps=(), controller=None, origin='', chief_job='worker')
     """
     for name in environment_names():
         environment = _environments[name]

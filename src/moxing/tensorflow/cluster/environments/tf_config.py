@@ -40,6 +40,8 @@ def detect() -> Role | None:
         # An evaluator only reads checkpoints; it takes no share of the workers' data.
         if "evaluator" in cluster:
             check_index("TF_CONFIG task.index", index, "cluster.evaluator", cluster["evaluator"])
+        if index:
+            raise RoleError(f"TF_CONFIG task.index={index} of an evaluator: a job has one evaluator, expected 0.")
         return Role("evaluator", index, origin="TF_CONFIG")
     return _role(cluster, job, index)
 
