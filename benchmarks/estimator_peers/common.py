@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -67,8 +68,32 @@ def dataset(tf, name: str, path: str):
     return data.shuffle(work.samples).repeat().batch(work.batch, drop_remainder=True).prefetch(2)
 
 
-def report(first_step: float, step: float, parameters: int) -> None:
-    """Print the figures: seconds to the first step, seconds per step, trained parameters, peak memory in MB."""
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    figures = {"first": first_step, "step": step, "memory": memory, "parameters": parameters}
+class Moment(NamedTuple):
+    """A point in time: of the clock, and of the CPU time of all threads of this process."""
+
+    clock: float
+    cpu: float
+
+    @classmethod
+    def now(cls) -> Moment:
+        return cls(time.perf_counter(), time.process_time())
+
+
+class Timed(NamedTuple):
+    """Two points in time, and the steps between them."""
+
+    begin: Moment
+    end: Moment
+    steps: int = 1
+
+    def per_step(self) -> Moment:
+        clock, cpu = ((end - begin) / self.steps for begin, end in zip(self.begin, self.end, strict=True))
+        return Moment(clock, cpu)
+
+
+def report(first: Timed, steady: Timed, parameters: int) -> None:
+    """Print the figures: seconds to the first step and per step, peak memory in MB, trained parameters."""
+    figures = {"parameters": parameters, "memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+    for name, timed in (("first", first), ("step", steady)):
+        figures[name], figures[f"{name}_cpu"] = timed.per_step()
     print("@" + json.dumps(figures), flush=True)

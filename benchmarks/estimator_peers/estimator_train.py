@@ -9,11 +9,10 @@ import logging
 import re
 import sys
 import tempfile
-import time
 
 import numpy as np
 import tensorflow.compat.v1 as tf
-from common import WORKS, dataset, report
+from common import WORKS, Moment, Timed, dataset, report
 from models import train_op
 
 name, path, warm_up, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -33,7 +32,7 @@ class Clock(logging.Handler):
     def emit(self, record):
         # After the first step, then every `log_every` steps. The number in the line may be the next one already.
         if re.match(r"loss = .*, step = \d+", record.getMessage()):
-            self.times.append(time.perf_counter())
+            self.times.append(Moment.now())
 
 
 def model_fn(features, labels, mode):
@@ -48,7 +47,7 @@ logging.getLogger("tensorflow").addHandler(clock)
 with tempfile.TemporaryDirectory() as model_dir:
     config = tf.estimator.RunConfig(model_dir, log_step_count_steps=WORKS[name].log_every)
     estimator = tf.estimator.Estimator(model_fn, config=config)
-    started = time.perf_counter()
+    started = Moment.now()
     estimator.train(lambda: dataset(tf, name, path), max_steps=warm_up + steps + 1)
-begin, end = (count // WORKS[name].log_every for count in (warm_up, warm_up + steps))
-report(clock.times[0] - started, (clock.times[end] - clock.times[begin]) / steps, parameters[0])
+begin, end = (clock.times[count // WORKS[name].log_every] for count in (warm_up, warm_up + steps))
+report(Timed(started, clock.times[0]), Timed(begin, end, steps), parameters[0])

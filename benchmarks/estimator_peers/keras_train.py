@@ -5,13 +5,12 @@ keras_train.py NAME RECORDS WARM_UP STEPS
 
 import os
 import sys
-import time
 
 os.environ["KERAS_BACKEND"] = "tensorflow"
 
 import keras
 import tensorflow as tf
-from common import VOCABULARY, WORKS, dataset, report
+from common import VOCABULARY, WORKS, Moment, Timed, dataset, report
 from keras import layers
 
 name, path, warm_up, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -73,11 +72,11 @@ model.compile(optimizer, keras.losses.SparseCategoricalCrossentropy(from_logits=
 
 
 def fit(count):
-    started = time.perf_counter()
+    started = Moment.now()
     model.fit(data, epochs=1, steps_per_epoch=count, verbose=0)
-    return time.perf_counter() - started
+    return Timed(started, Moment.now(), count)
 
 
 first = fit(1)
 fit(warm_up)
-report(first, fit(steps) / steps, sum(int(tf.size(variable)) for variable in model.trainable_variables))
+report(first, fit(steps), sum(int(tf.size(variable)) for variable in model.trainable_variables))
