@@ -72,6 +72,20 @@ def command(peer: str, options: argparse.Namespace) -> list[str]:
     return [*python, str(FOLDER / "estimator_train.py")]
 
 
+def versions(option: str, python: str, expected: dict[str, str]) -> str:
+    """Return the versions of packages that an interpreter has, which must begin as expected."""
+    code = "import importlib.metadata, sys; print(*map(importlib.metadata.version, sys.argv[1:]))"
+    try:
+        done = subprocess.run([python, "-c", code, *expected], capture_output=True, text=True)
+    except OSError as error:
+        raise SystemExit(f"{option} {python}: {error.strerror}. Give the path of a Python interpreter") from None
+    found = dict(zip(expected, done.stdout.split(), strict=False))
+    for package, version in expected.items():
+        if not found.get(package, "").startswith(version):
+            raise SystemExit(f"{option} {python}: {package} {found.get(package)} is installed, {version} is needed")
+    return ", ".join(f"{package} {version}" for package, version in found.items())
+
+
 def measured(peer: str, words: list[str]) -> dict[str, float]:
     """Run a program once and return its figures."""
     environment = quiet_environment(THREADS)
@@ -141,6 +155,10 @@ def main() -> None:
         # The programs inherit this, and TensorFlow starts as many threads.
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
     results: dict[str, object] = dict(surroundings(f"threads {THREADS}, rounds {options.rounds}, steps {STEPS}"))
+    if "old" in peers:
+        results["old"] = versions("--old_python", options.old_python, {"tensorflow": "2.15"})
+    if "keras" in peers:
+        results["keras"] = versions("--keras_python", options.keras_python, {"keras": "3.", "tensorflow": "2."})
     print("\n".join(f"{name}: {value}" for name, value in results.items()), flush=True)
     results["figures"] = figures = interleaved(programs, peers, options)
     for program, found in figures.items():

@@ -72,6 +72,8 @@ def main() -> None:
     parser.add_argument("--old_python", required=True, help="an interpreter with TensorFlow 2.15")
     parser.add_argument("--write", action="store_true", help="store the checkpoint of 2.15 as data of the tests")
     options = parser.parse_args()
+    if shutil.which(options.old_python) is None:
+        raise SystemExit(f"--old_python {options.old_python}: not found. Give the path of a Python interpreter")
     pythons = {"2.15": [options.old_python], "ours": OURS}
     results: dict[str, dict[str, np.ndarray]] = {}
     with tempfile.TemporaryDirectory() as folder:
