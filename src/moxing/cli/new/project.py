@@ -12,6 +12,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 KINDS = {"classifier": ("mox", "estimator")}
 
 _SUFFIXES = (".py", ".md")
+#: Of Linux's file systems.
+_LONGEST_NAME = 255
 
 
 def template_files(kind: str, base: str) -> dict[str, Path]:
@@ -71,12 +73,13 @@ def write_project(directory: str, kind: str, base: str) -> list[str]:
 
 
 def _checked(directory: str) -> Path:
-    if not directory.strip() or "\0" in directory or directory.rstrip("/").endswith(("/.", "/..")):
+    name = os.path.basename(directory.rstrip("/"))
+    if not name.strip() or name in (".", "..") or "\0" in directory:
         raise ValueError(f"directory={directory!r}: expected the name of a new directory, such as my_project.")
+    if len(os.fsencode(name)) > _LONGEST_NAME:
+        raise ValueError(f"directory={directory!r}: a name has at most {_LONGEST_NAME} bytes.")
     # Without symbolic links, which a rename would replace.
     target = Path(os.path.realpath(directory))
-    if not target.name:
-        raise ValueError(f"directory={directory!r}: expected the name of a new directory, such as my_project.")
     if not target.parent.is_dir():
         raise ValueError(f"directory={directory!r}: there is no directory {str(target.parent)!r}; create it first.")
     if target.exists() and not target.is_dir():
@@ -85,8 +88,6 @@ def _checked(directory: str) -> Path:
         raise ValueError(
             f"directory={directory!r} exists and is not empty; use another name, such as {free_name(directory)}."
         )
-    if len(os.fsencode(target.name)) > 255:
-        raise ValueError(f"directory={directory!r}: the name is longer than the 255 bytes of a file system.")
     return target
 
 
