@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import tensorflow.compat.v1 as tf
 from coloured_photos import SMALL, draw
 from PIL import Image
 
+import moxing.tensorflow as mox
 from helpers.launcher import warm_moxing
 from helpers.warm import Program, Surroundings
 from helpers.warm import run as run_warm
@@ -53,6 +55,13 @@ def tags(log_dir):
         for event in tf.train.summary_iterator(str(path)):
             found |= {value.tag for value in event.summary.value}
     return found
+
+
+def rates(log_dir):
+    """The learning rates that a training has written, by step."""
+    events = [event for path in log_dir.glob("events*") for event in tf.train.summary_iterator(str(path))]
+    found = [(event.step, value) for event in events for value in event.summary.value if value.tag == "learning_rate"]
+    return [value.simple_value for _, value in sorted(found, key=lambda pair: pair[0])]
 
 
 def test_train_resume_export_predict(classifier, base, tmp_path):
@@ -126,19 +135,15 @@ def test_fine_tune(classifier, tmp_path):
     assert same == [True, False]
 
 
-def test_the_learning_rate_decays_and_checkpoints_are_kept(classifier, tmp_path):
+def test_the_learning_rate_decays(classifier, tmp_path):
     draw(tmp_path / "photos")
-    words = ("--learning_rate", "0.004", "--decay_steps", "2", "--decay_rate", "0.5", "--num_epochs", "2")
-    kept = ("--keep_checkpoint_every_n_hours", "1e-9")
-    output_of(classifier, "train.py", "--data_dir", "../photos", "--log_dir", "log", *SMALL, *words, *kept)
-    rates = [
-        value.simple_value or tf.make_ndarray(value.tensor)
-        for path in (classifier / "log").glob("events.out.tfevents.*")
-        for event in tf.train.summary_iterator(str(path))
-        for value in event.summary.value
-        if value.tag == "learning_rate"
-    ]
-    assert rates[0] == pytest.approx(0.004)
+    words = ("--data_dir", "../photos", "--log_dir", "log", *SMALL, "--learning_rate", "0.004")
+    words += ("--decay_steps", "50", "--decay_rate", "0.5", "--keep_checkpoint_every_n_hours", "3")
+    _, log = output_of(classifier, "train.py", *words, "--batch_size", "2", "--num_epochs", "8.5")
+    # Summaries are written every 100 steps.
+    assert rates(classifier / "log") == pytest.approx([0.004, 0.001])
+    state = json.loads((classifier / "log" / "model.ckpt-102.moxing.json").read_text())["hooks"]
+    assert "'_keep_checkpoint_every_n_hours': 3.0" in log or state["moxing/keep_every_n_hours"]["due"] > 0
 
 
 #: What is wrong, and what train.py says.
@@ -195,8 +200,6 @@ for words in json.loads(sys.argv[1]):
 
 def test_wrong_options_are_found_early(tmp_path):
     """All in one process, since each message is the end of one."""
-    import json
-
     write_project(str(tmp_path / "classifier"), "classifier", "mox")
     draw(tmp_path / "photos", 2)
     draw(tmp_path / "one", 2, ("red",))
@@ -204,8 +207,6 @@ def test_wrong_options_are_found_early(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "other").mkdir()
     with tf.Graph().as_default(), tf.Session() as session:
-        import moxing.tensorflow as mox
-
         mox.get_model_fn("cifarnet", "TRAIN", 5)(tf.zeros([1, 32, 32, 3]))
         session.run(tf.global_variables_initializer())
         tf.train.Saver().save(session, str(tmp_path / "other" / "model.ckpt"))
@@ -248,6 +249,44 @@ def test_export_and_predict_say_what_is_missing(classifier, tmp_path):
     )
 
 
+def test_photos_that_cannot_be_read(classifier, base, tmp_path):
+    """Training skips them, a prediction names them."""
+    photos = draw(tmp_path / "photos")
+    whole = (photos / "red" / "0.jpg").read_bytes()
+    (photos / "red" / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    words = (
+        "--data_dir",
+        "../photos",
+        "--log_dir",
+        "log",
+        *SMALL,
+        "--validation_fraction",
+        "0.1",
+        "--num_epochs",
+        "10",
+    )
+    printed, log = output_of(classifier, "train.py", *words)
+    assert re.fullmatch(r"step 35: accuracy 1.000 on 3 validation photos\n", printed)
+    assert "cut.jpg" in log
+    output_of(classifier, "export.py", "--log_dir", "log")
+    (tmp_path / "text.jpg").write_text("no image")
+    for name, reason in (
+        ("../photos/red/cut.jpg", "cannot be read: "),
+        ("../text.jpg", "is not an image."),
+        ("../none.jpg", "cannot be read: No such file or directory."),
+    ):
+        done = run(classifier, "predict.py", "--model_dir", "log/export/servo", "../photos/red/0.jpg", name)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.splitlines()[-1].startswith(f"predict.py: error: {name} {reason}")
+
+
+def test_an_estimator_reads_local_photos_only(tmp_path):
+    write_project(str(tmp_path / "classifier"), "classifier", "estimator")
+    done = run(tmp_path / "classifier", "train.py", "--data_dir", "s3://bucket/photos", "--log_dir", "log")
+    assert done.returncode == 2
+    assert "train.py: error: --data_dir=s3://bucket/photos: expected local photos" in done.stderr
+
+
 @pytest.mark.slow
 def test_its_own_tests_pass(classifier):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests"]
@@ -273,3 +312,16 @@ def test_flowers_from_a_published_checkpoint(classifier, tmp_path, real_data):
     )
     step, accuracy = re.fullmatch(r"step (\d+): accuracy (\S+) on 20 validation photos\n", printed).groups()
     assert step == "20" and float(accuracy) >= 0.5  # Chance is 0.2.
+
+
+def test_photos_and_log_dir_on_an_object_store(tmp_path, s3_folder):
+    write_project(str(tmp_path / "classifier"), "classifier", "mox")
+    mox.file.copy_parallel(str(draw(tmp_path / "photos")), f"{s3_folder}/photos")
+    words = ("--data_dir", f"{s3_folder}/photos", "--log_dir", f"{s3_folder}/log", *SMALL, "--num_epochs", "10")
+    printed, _ = output_of(tmp_path / "classifier", "train.py", *words)
+    assert printed == "step 30: accuracy 1.000 on 6 validation photos\n"
+    printed, _ = output_of(tmp_path / "classifier", "export.py", "--log_dir", f"{s3_folder}/log")
+    assert printed == f"exported step 30 to {s3_folder}/log/export/servo/1\n"
+    mox.file.copy_parallel(f"{s3_folder}/log/export", str(tmp_path / "export"))
+    words = ("--model_dir", "../export/servo", "../photos/red/1.jpg")
+    assert "../photos/red/1.jpg: red " in output_of(tmp_path / "classifier", "predict.py", *words)[0]

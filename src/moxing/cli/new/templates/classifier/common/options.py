@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import os
 import sys
 from typing import NamedTuple
 
@@ -67,8 +68,13 @@ def make_plan(options):
     try:
         return _make_plan(options)
     except ValueError as error:
-        print(f"train.py: error: {error}", file=sys.stderr)
-        raise SystemExit(2) from None
+        fail(error)
+
+
+def fail(message):
+    """Ends the program with a message about its options."""
+    print(f"{os.path.basename(sys.argv[0])}: error: {message}", file=sys.stderr)
+    raise SystemExit(2)
 
 
 def _make_plan(options):
@@ -111,8 +117,7 @@ def _check_resumed(log_dir, settings):
 def trained_model(log_dir):
     """Returns the model that train.py has trained in `log_dir`."""
     if not mox.file.exists(_settings_file(log_dir)):
-        print(f"export.py: error: --log_dir={log_dir}: train.py has trained nothing there.", file=sys.stderr)
-        raise SystemExit(2)
+        fail(f"--log_dir={log_dir}: train.py has trained nothing there.")
     settings = json.loads(mox.file.read(_settings_file(log_dir)))
     return Model(settings["model_name"], len(settings["class_names"]), settings["image_size"])
 

@@ -37,6 +37,7 @@ def read_photo(path):
     """Returns the bytes of a photo in a format that the model decodes."""
     try:
         with Image.open(path) as image:
+            image.load()  # finds files that are cut off
             if image.format in _FORMATS:
                 with open(path, "rb") as file:
                     return file.read()
