@@ -325,3 +325,14 @@ def test_photos_and_log_dir_on_an_object_store(tmp_path, s3_folder):
     mox.file.copy_parallel(f"{s3_folder}/log/export", str(tmp_path / "export"))
     words = ("--model_dir", "../export/servo", "../photos/red/1.jpg")
     assert "../photos/red/1.jpg: red " in output_of(tmp_path / "classifier", "predict.py", *words)[0]
+
+
+@pytest.mark.slow
+def test_two_workers_share_the_epochs(tmp_path):
+    write_project(str(tmp_path / "classifier"), "classifier", "mox")
+    draw(tmp_path / "photos")
+    words = ("train.py", "--data_dir", "../photos", "--log_dir", "log", *SMALL, "--num_epochs", "10")
+    done = warm_moxing("run", "--workers", "2", *words, cwd=tmp_path / "classifier")
+    assert done.returncode == 0, done.stdout + done.stderr
+    # 24 photos ten times, two batches of 8 per step; the chief evaluates.
+    assert (done.stdout + done.stderr).count("step 15: accuracy 1.000 on 6 validation photos\n") == 1

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from helpers.launcher import moxing
 from moxing.cli.main import main
 from moxing.cli.new.commands import tree
+from moxing.cli.new.project import TEMPLATES
 
 SHOWN = """\
 my_project/
@@ -89,3 +92,21 @@ def test_a_tree():
         "│   └── e",
         "└── f",
     ] + ["    └── g"]
+
+
+@pytest.mark.parametrize("page", ["new-project.md", "zh-CN/new-project.md"])
+def test_the_manual_shows_what_is_printed(page):
+    text = (Path(__file__).resolve().parents[3] / "docs" / page).read_text(encoding="utf-8")
+    assert f"```text\n{SHOWN}```\n" in text
+
+
+@pytest.mark.parametrize("page", ["new-project.md", "zh-CN/new-project.md"])
+def test_the_manual_lists_every_option_of_train(page):
+    text = (Path(__file__).resolve().parents[3] / "docs" / page).read_text(encoding="utf-8")
+    program = (TEMPLATES / "classifier" / "common" / "options.py").read_text()
+    options = set(re.findall(r'add_argument\("--(\w+)"', program)) | set(
+        re.findall(r'^        \("(\w+)", ', program, re.M)
+    )
+    assert len(options) == 15
+    rows = "".join(line for line in text.splitlines() if line.startswith("| `--"))
+    assert {name for name in options if f"`--{name}`" not in rows} == set()

@@ -63,10 +63,15 @@ def parse(words=None):
     return parser.parse_args(words)
 
 
-def make_plan(options):
-    """Returns what to do. A wrong option ends the program with a message; nothing has been written then."""
+def make_plan(options, batches_per_step=1):
+    """Returns what to do. A wrong option ends the program with a message; nothing has been written then.
+
+    Args:
+      options: the options of train.py.
+      batches_per_step: the number of GPUs that train together, each on a batch of its own.
+    """
     try:
-        return _make_plan(options)
+        return _make_plan(options, batches_per_step)
     except ValueError as error:
         fail(error)
 
@@ -77,7 +82,7 @@ def fail(message):
     raise SystemExit(2)
 
 
-def _make_plan(options):
+def _make_plan(options, batches_per_step):
     photos = load_photos(options.data_dir, options.validation_fraction)
     model = Model(options.model_name, len(photos.class_names), options.image_size)
     shapes, trainable = model.variables()
@@ -93,7 +98,7 @@ def _make_plan(options):
     mox.file.write(_settings_file(options.log_dir), json.dumps(settings, indent=2, ensure_ascii=False) + "\n")
     labels = "".join(f"{number}: {name}\n" for number, name in enumerate(photos.class_names))
     mox.file.write(f"{options.log_dir}/labels.txt", labels)
-    steps = math.ceil(options.num_epochs * len(photos.training.paths) / options.batch_size)
+    steps = math.ceil(options.num_epochs * len(photos.training.paths) / (options.batch_size * batches_per_step))
     if not restored and steps < 5000 and any(name.endswith("/moving_mean") for name in shapes):
         print(
             f"train.py: warning: {steps} steps are few to train {model.name} from new weights: validation uses the "

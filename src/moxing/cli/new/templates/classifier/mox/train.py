@@ -65,7 +65,8 @@ def choose_variables(options, plan):
 
 def main():
     options = command_line.parse()
-    plan = command_line.make_plan(options)
+    workers = len((mox.get_flag("worker_hosts") or "this one").split(","))
+    plan = command_line.make_plan(options, batches_per_step=mox.get_flag("num_gpus") * workers)
     choose_variables(options, plan)
     mox.run(
         input_fn=make_input_fn(plan),
@@ -85,9 +86,10 @@ def main():
         log_dir=options.log_dir,
         max_number_of_steps=sys.maxsize,
     )
-    print(
-        f"step {result.global_step}: accuracy {result.log_info['accuracy']:.3f} on {result.samples} validation photos"
-    )
+    # In a cluster only the first worker evaluates.
+    if result.samples:
+        accuracy = result.log_info["accuracy"]
+        print(f"step {result.global_step}: accuracy {accuracy:.3f} on {result.samples} validation photos")
 
 
 if __name__ == "__main__":
