@@ -72,7 +72,7 @@ def make_plan(options, batches_per_step=1):
     """
     try:
         return _make_plan(options, batches_per_step)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         fail(error)
 
 
@@ -109,12 +109,12 @@ def _make_plan(options, batches_per_step):
 
 
 def _check_resumed(log_dir, settings):
-    if not mox.file.exists(_settings_file(log_dir)):
+    if not mox.file.exists(f"{log_dir}/checkpoint") or not mox.file.exists(_settings_file(log_dir)):
         return
     for name, value in json.loads(mox.file.read(_settings_file(log_dir))).items():
-        if settings[name] != value:
+        if settings.get(name) != value:
             raise ValueError(
-                f"--log_dir={log_dir} was trained with {name}={value}, now it is {settings[name]}. "
+                f"--log_dir={log_dir} was trained with {name}={value}, now it is {settings.get(name)}. "
                 "Use another --log_dir."
             )
 
