@@ -179,6 +179,7 @@ WRONG = [
         "--model_name lenet --checkpoint_path ../other/model.ckpt",
         r"is of another network: it has CifarNet/conv1/biases",
     ),
+    ("--batch_norm keep", r"--batch_norm=keep needs --checkpoint_path"),
     ("--batch_size 0", r"argument --batch_size: '0': expected a whole number from 1"),
     ("--learning_rate fast", r"argument --learning_rate: 'fast': expected a number above 0"),
     ("--validation_fraction 1", r"argument --validation_fraction: '1': expected a number between 0 and 1"),
@@ -311,7 +312,7 @@ def test_flowers_from_a_published_checkpoint(classifier, tmp_path, real_data):
         *("--trainable_scopes", "resnet_v1_50/logits", "--num_epochs", "4"),
     )
     step, accuracy = re.fullmatch(r"step (\d+): accuracy (\S+) on 20 validation photos\n", printed).groups()
-    assert step == "20" and float(accuracy) >= 0.5  # Chance is 0.2.
+    assert step == "20" and float(accuracy) >= 0.6  # Chance is 0.2.
 
 
 def test_photos_and_log_dir_on_an_object_store(tmp_path, s3_folder):

@@ -14,9 +14,11 @@ class Model:
       num_classes: the number of classes.
       image_size: height and width of its images; None: the size that the network was published with.
       weight_decay: the factor of the L2 loss of the weights.
+      keep_batch_norm: train with the averages of batch normalisation as they are, and without dropout. For a training
+        from a checkpoint that is too short for new averages.
     """
 
-    def __init__(self, name, num_classes, image_size=None, weight_decay=4e-5):
+    def __init__(self, name, num_classes, image_size=None, weight_decay=4e-5, keep_batch_norm=False):
         try:
             meta = mox.get_model_meta(name)
         except ValueError as error:
@@ -27,6 +29,7 @@ class Model:
         #: Searched for in the names of the variables that depend on the number of classes.
         self.logits_pattern = meta.default_logits_pattern
         self._weight_decay = weight_decay
+        self._keep_batch_norm = keep_batch_norm
 
     def preprocess(self, encoded):
         """Returns the images of encoded photos [batch], as validation has them: uint8 [batch, size, size, 3]."""
@@ -34,7 +37,7 @@ class Model:
 
     def predict(self, images, training):
         """Returns the logits [batch, num_classes] of images. The network scales the pixels itself."""
-        mode = mox.ModeKeys.TRAIN if training else mox.ModeKeys.EVAL
+        mode = mox.ModeKeys.TRAIN if training and not self._keep_batch_norm else mox.ModeKeys.EVAL
         network = mox.get_model_fn(self.name, mode, self.num_classes, weight_decay=self._weight_decay)
         logits, _ = network(images)
         return logits

@@ -53,6 +53,11 @@ def parse(words=None):
         ("freeze_scopes", "do not train these scopes, comma-separated"),
     ):
         network.add_argument(f"--{name}", type=scopes.split_scopes, default=[], metavar="A,B", help=meaning)
+    network.add_argument(
+        "--batch_norm",
+        choices=["keep", "update"],
+        help="averages of batch normalisation: keep those of checkpoint_path (default with it), or update them",
+    )
     training = parser.add_argument_group("training")
     training.add_argument("--num_epochs", type=_positive, default=10, help="passes over the photos (%(default)s)")
     training.add_argument("--batch_size", type=_count, default=32, help="photos per step (%(default)s)")
@@ -84,7 +89,11 @@ def fail(message):
 
 def _make_plan(options, batches_per_step):
     photos = load_photos(options.data_dir, options.validation_fraction)
-    model = Model(options.model_name, len(photos.class_names), options.image_size)
+    batch_norm = options.batch_norm or ("keep" if options.checkpoint_path else "update")
+    if batch_norm == "keep" and not options.checkpoint_path:
+        raise ValueError("--batch_norm=keep needs --checkpoint_path.")
+    num_classes = len(photos.class_names)
+    model = Model(options.model_name, num_classes, options.image_size, keep_batch_norm=batch_norm == "keep")
     shapes, trainable = model.variables()
     trained = scopes.trained_variables(trainable, options.trainable_scopes, options.freeze_scopes)
     restored = []
