@@ -13,6 +13,8 @@ import moxing
 import moxing.tensorflow as mox
 
 SOURCE = Path(moxing.__file__).parent
+#: The files of the projects that `moxing new` writes: data, not modules.
+TEMPLATES = SOURCE / "cli" / "new" / "templates"
 
 #: Packages from the ground up: a module imports from its own line or from lines above it.
 LAYERS = [
@@ -33,6 +35,8 @@ LAYERS = [
 
 def modules():
     for path in sorted(SOURCE.rglob("*.py")):
+        if TEMPLATES in path.parents:
+            continue
         name = ".".join(("moxing", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
         yield name, ast.parse(path.read_text()), path
 

@@ -10,6 +10,8 @@ from moxing._version import __version__
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SOURCE = ROOT / "src" / "moxing"
+#: Python files that are data: `packages.find` leaves them out.
+TEMPLATES = SOURCE / "cli" / "new" / "templates"
 
 
 def test_the_changelog_begins_with_this_version():
@@ -33,9 +35,11 @@ def test_the_wheel_has_every_data_file():
     files = [
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*")
-        if path.is_file() and path.suffix not in (".py", ".pyc")
+        if path.is_file() and (path.suffix not in (".py", ".pyc") or TEMPLATES in path.parents)
+        if "__pycache__" not in path.parts
     ]
     assert "py.typed" in files
+    assert "cli/new/templates/classifier/mox/train.py" in files
     assert [name for name in files if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns)] == []
 
 

@@ -12,6 +12,7 @@ from moxing.cli import demo, enable, lr, run, zoo
 from moxing.cli.checkpoint import commands as checkpoint
 from moxing.cli.data import commands as data
 from moxing.cli.file import commands as file
+from moxing.cli.new import commands as new
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"moxing-tensorflow {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("run", help="run a TensorFlow 1 script unchanged", add_help=False)
+    new.add_commands(commands)
     enable.add_commands(commands)
     demo.add_commands(commands)
     data.add_commands(commands)

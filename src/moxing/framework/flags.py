@@ -312,6 +312,7 @@ FLAGS = FlagRegistry(
         Flag("chief_inc_global_step", bool, False, "Only the chief increments global_step."),
         Flag("rank", int, 0, "Index of this process (accepted for scripts that pass it to every backend)."),
         Flag("keep_checkpoint_max", int, 5, "Number of checkpoints to keep."),
+        Flag("keep_checkpoint_every_n_hours", float, None, "Keep one checkpoint for good every n hours."),
         Flag(
             "max_bad_samples",
             str,

@@ -1,4 +1,4 @@
-"""Saves checkpoints and keeps the newest ones."""
+"""Saves checkpoints, keeps the newest ones and, by request, one every n hours."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS, FlagError
 from moxing.tensorflow.executor.checkpoints.files import (
+    POSITION_SUFFIX,
     PREFIX,
     mark_valid,
+    read_position,
     remove_checkpoint,
     update_hook_state,
     valid_checkpoints,
     write_position,
 )
 from moxing.tensorflow.executor.checkpoints.position import START, Position
+from moxing.tensorflow.executor.checkpoints.retention import KEY, Retention, hours_to_keep
 
 
 class Keeper:
@@ -29,7 +32,8 @@ class Keeper:
     Args:
       log_dir: the directory, created if missing.
       seed: the run's seed, saved with every checkpoint.
-      max_to_keep: number of checkpoints to keep; None: `--keep_checkpoint_max`.
+      max_to_keep: number of checkpoints to keep; None: `--keep_checkpoint_max`, and one every
+        `--keep_checkpoint_every_n_hours` besides.
 
     Attributes:
       last: prefix of the newest checkpoint of this run; None before the first.
@@ -38,11 +42,12 @@ class Keeper:
     def __init__(self, log_dir: str, seed: int | None, max_to_keep: int | None = None) -> None:
         os.makedirs(log_dir, exist_ok=True)
         self._log_dir, self._seed = log_dir, seed
-        self._max_to_keep = FLAGS.get("keep_checkpoint_max") if max_to_keep is None else max_to_keep
-        if self._max_to_keep < 1:
-            raise FlagError(f"--keep_checkpoint_max={self._max_to_keep}: expected a number from 1.")
+        newest = FLAGS.get("keep_checkpoint_max") if max_to_keep is None else max_to_keep
+        if newest < 1:
+            raise FlagError(f"--keep_checkpoint_max={newest}: expected a number from 1.")
         self._saver = tf.train.Saver(max_to_keep=None)
         self._prefixes = list(reversed(valid_checkpoints(log_dir)))
+        self._retention = Retention(newest, hours_to_keep() if max_to_keep is None else None, self._saved_state())
         self.last: str | None = None
 
     def resume_from(self, prefix: str) -> None:
@@ -65,9 +70,10 @@ class Keeper:
         prefix = str(
             self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
         )
-        write_position(prefix, replace(position, seed=self._seed))
         prefixes = [*(path for path in self._prefixes if path != prefix), prefix]
-        old, self._prefixes = prefixes[: -self._max_to_keep], prefixes[-self._max_to_keep :]
+        self._prefixes, old = self._retention.sort(prefixes)
+        hooks = {**position.hooks, **self._retention.state()}
+        write_position(prefix, replace(position, seed=self._seed, hooks=hooks))
         mark_valid(self._log_dir, self._prefixes)
         for path in old:
             remove_checkpoint(path)
@@ -82,3 +88,10 @@ class Keeper:
     def restore(self, session: tf.Session) -> None:
         """Restores the variables of the newest checkpoint."""
         self._saver.restore(session, self.last)
+
+    def _saved_state(self) -> Mapping[str, Any]:
+        """What the retention saved with the newest checkpoint."""
+        if not self._prefixes or not os.path.exists(self._prefixes[-1] + POSITION_SUFFIX):
+            return {}
+        state: Mapping[str, Any] = read_position(self._prefixes[-1]).hooks.get(KEY, {})
+        return state
