@@ -51,9 +51,11 @@ def job(monkeypatch):
     from tensorflow_estimator.python.estimator import estimator, training
 
     executor = training._TrainingExecutor
-    for name in ("_start_std_server", "run_ps", "run_evaluator"):
+    for name in ("_start_std_server", "run_ps"):
         monkeypatch.setattr(executor, name, getattr(executor, name))
-    monkeypatch.setattr(estimator.Estimator, "train", estimator.Estimator.train)
+    # Without the real job, which is connected when `tf.estimator` is imported.
+    for owner, name in ((executor, "run_evaluator"), (estimator.Estimator, "train")):
+        monkeypatch.setattr(owner, name, getattr(owner, name).__wrapped__)
     monkeypatch.setattr(training, "time", time)
     recorded = RecordedJob()
     job_seams.connect(recorded)

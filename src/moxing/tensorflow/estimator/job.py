@@ -32,10 +32,12 @@ _POLL_SECONDS = 0.2
 
 def set_tf_config() -> None:
     """Sets TF_CONFIG in a job that was started with flags, such as one of `moxing run --workers 2 --ps 1`."""
+    if not os.environ.get("TF_CONFIG", "").strip():
+        os.environ.pop("TF_CONFIG", None)  # an empty one is no JSON for an Estimator
     if FLAGS.get("job_name") in ("chief", "master"):
         return  # a flag of the script itself, which writes TF_CONFIG
     role = current_role()
-    if role.ps and not os.environ.get("TF_CONFIG"):
+    if role.ps and "TF_CONFIG" not in os.environ:
         os.environ["TF_CONFIG"] = tf_config(role)
 
 

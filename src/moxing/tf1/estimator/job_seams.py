@@ -54,6 +54,7 @@ def connect(job: Job) -> None:
     run_evaluator: Callable[[Any], Any] = executor.run_evaluator
     train: Callable[..., Any] = base.train
 
+    @functools.wraps(run_evaluator)
     def run_as_evaluator(self: Any) -> Any:
         self._continuous_eval_listener = job.evaluator()
         return run_evaluator(self)
