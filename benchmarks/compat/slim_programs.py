@@ -59,7 +59,7 @@ def run_all(checkout: Path, folder: Path, model: str, steps: int) -> list[Outcom
     runner = Runner(checkout, folder / "logs")
     data = ["--dataset_name=flowers", f"--dataset_dir={folder / 'data'}", f"--model_name={model}"]
     train = ["train_image_classifier.py", *data, f"--train_dir={folder / 'train'}", "--batch_size=16"]
-    train += ["--optimizer=adam", "--learning_rate=0.001", "--learning_rate_decay_type=fixed"]
+    train += ["--optimizer=adam", "--opt_epsilon=1e-8", "--learning_rate=0.001", "--learning_rate_decay_type=fixed"]
     train += ["--save_interval_secs=2", "--clone_on_cpu"]
     saved = folder / "train" / "checkpoint"
     outcomes = [runner.kill([*train, "--max_number_of_steps=1000000"], lambda: checkpoint_step(saved) > 0)]
