@@ -5,7 +5,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from moxing.tf1.graph.run_graph import run_graph
-from moxing.tf1.graph.surgery import CannotRebuild, Subgraph, ancestors, has_fixed_seed
+from moxing.tf1.graph.surgery import CannotRebuild, Subgraph, ancestors, has_fixed_seed, read_before_write
 
 
 @pytest.fixture
@@ -70,3 +70,20 @@ def test_seeded_random_operations_are_noticed(graph, seed, expected):
     noise = tf.random_uniform([2], seed=seed)
     assert Subgraph([noise + 1.0]).draws_seeded_numbers() is expected
     assert any(has_fixed_seed(op.node_def) for op in ancestors([noise]).values()) is expected
+
+
+def test_reads_come_before_a_write_unless_they_wait_for_it(graph):
+    step = tf.get_variable("step", initializer=0, use_resource=True)
+    with tf.control_dependencies([update := step.assign(step + 1).op]):
+        after = tf.identity(step.read_value())
+    # It takes its time: without an order it would see the new value.
+    late = tf.constant(0)
+    for _ in range(300):
+        late = tf.reduce_sum(tf.ones([50, 50], tf.int32)) * 0 + late
+    with tf.control_dependencies([late]):
+        before = tf.identity(step.read_value())
+    read_before_write([update, before, after], step)
+    read_before_write([update, before, after], tf.get_variable("old", [], use_resource=False))
+    with tf.Session() as session:
+        session.run(step.initializer)
+        assert [session.run([before, after]) for _ in range(3)] == [[0, 1], [1, 2], [2, 3]]

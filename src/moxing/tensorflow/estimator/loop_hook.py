@@ -12,7 +12,7 @@ from moxing.tensorflow.estimator.fetches import leaves, map_leaves
 from moxing.tensorflow.estimator.step_budget import StepBudget
 from moxing.tensorflow.executor.loop.step_loop import SECONDS_PER_CALL, RepeatedStep
 from moxing.tf1.estimator import known_hooks
-from moxing.tf1.graph.surgery import CannotRebuild, reads_variable
+from moxing.tf1.graph.surgery import CannotRebuild, read_before_write, reads_variable
 
 #: Shorter steps run on the calling thread: passing their small operations between threads costs more than it gains.
 _SHORT_STEP_SECONDS = 0.001
@@ -57,6 +57,7 @@ class LoopHook(tf.train.SessionRunHook):
         if isinstance(self._global_step, tf.compat.v2.distribute.DistributedValues):
             tf.logging.debug("One step per session.run: the variables are those of a strategy.")
             return
+        read_before_write([self._train_op, self._loss], self._global_step)
         if not tf.control_flow_v2_enabled():
             tf.logging.debug("One step per session.run: the program calls tf.disable_control_flow_v2().")
             return
@@ -137,7 +138,11 @@ class _Loop:
         fetched = {tensor.name: tensor for tensor in tensors}
         if isinstance(train_op, tf.Tensor):
             fetched[train_op.name] = train_op
-        steps = {name for name, tensor in fetched.items() if reads_variable(tensor, global_step)}
+        steps = {
+            name
+            for name, tensor in fetched.items()
+            if known_hooks.is_shared_global_step(tensor) or reads_variable(tensor, global_step)
+        }
         asides = {name: tensor for name, tensor in fetched.items() if name not in {loss.name, *steps}}
         with tf.name_scope("moxing_loop"):
             # The loss of every step: the first that is not finite ends the loop, and NanTensorHook must see it.

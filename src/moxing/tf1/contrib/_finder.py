@@ -28,6 +28,7 @@ PARTS = (
     "losses",
     "metrics",
     "predictor",
+    "quantize",
     "rnn",
     "slim",
     "tpu",

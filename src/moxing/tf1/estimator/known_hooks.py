@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow.compat.v1 as tf
+from tensorflow.python.training import training_util
 
 #: No limit.
 ENDLESS = sys.maxsize
@@ -84,6 +85,20 @@ def fetched_tensors(hook: tf.train.SessionRunHook) -> list[tf.Tensor]:
     graph = tf.get_default_graph()
     elements = [graph.as_graph_element(fetch) for fetch in fetches if fetch is not None]
     return [element for element in elements if isinstance(element, tf.Tensor)]
+
+
+def is_shared_global_step(tensor: tf.Tensor) -> bool:
+    """Returns True if a tensor is the copy of the global step that TensorFlow's hooks share.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     step = tf.train.create_global_step()
+      ...     hook = tf.train.StepCounterHook()
+      ...     hook.begin()
+      ...     is_shared_global_step(hook._global_step_tensor), is_shared_global_step(step + 1)
+      (True, False)
+    """
+    return any(tensor is one for one in tensor.graph.get_collection(training_util.GLOBAL_STEP_READ_KEY))
 
 
 def of_session(session: tf.train.MonitoredSession) -> list[tf.train.SessionRunHook]:

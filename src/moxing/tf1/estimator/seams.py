@@ -69,7 +69,7 @@ def connect(trainer: Trainer) -> Any:
             self, spec, list(listeners or ()), lambda all_: train(self, spec, worker_hooks, hooks, step, all_)
         )
 
-    _refuse_tpus()
+    _train_without_tpus()
     base._get_features_and_labels_from_input_fn = get_features_and_labels
     base._train_with_estimator_spec = train_with_spec
     training = module.training
@@ -82,20 +82,25 @@ def connect(trainer: Trainer) -> Any:
     return api
 
 
-def _refuse_tpus() -> None:
-    """Makes `TPUEstimator(use_tpu=True)` an error at once, not after the graph was built."""
+def _train_without_tpus() -> None:
+    """Makes `TPUEstimator(use_tpu=True)` an error at once, not after the graph was built.
+
+    Without a TPU it logs every `log_step_count_steps` steps: it divides them by the steps of a `session.run` on a TPU.
+    """
     base: Any = importlib.import_module("tensorflow_estimator.python.estimator.tpu.tpu_estimator").TPUEstimator
     create, signature = base.__init__, inspect.signature(base.__init__)
 
     @functools.wraps(create)
-    def create_without_tpu(*args: Any, **kwargs: Any) -> None:
-        bound = signature.bind(*args, **kwargs)
+    def create_without_tpu(self: Any, *args: Any, **kwargs: Any) -> None:
+        bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
         if bound.arguments["use_tpu"]:
             raise ValueError(
                 "TPUEstimator(use_tpu=True), which is its default: TensorFlow 2.21 can no longer run an Estimator on a "
                 "TPU. Pass use_tpu=False to train on CPUs or GPUs."
             )
-        create(*args, **kwargs)
+        create(self, *args, **kwargs)
+        if self._log_every_n_steps is not None:
+            self._log_every_n_steps = bound.arguments["config"].log_step_count_steps
 
     base.__init__ = create_without_tpu

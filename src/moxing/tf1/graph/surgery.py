@@ -77,6 +77,35 @@ def run_after(
             op._add_control_inputs([other for other in first if other not in op.control_inputs])
 
 
+def read_before_write(updates: Sequence[tf.Tensor | tf.Operation], variable: tf.Variable) -> None:
+    """Makes the writes of a resource variable wait for all its reads in the same step that do not come after them.
+
+    A program that assigns the global step by itself leaves open whether a learning rate that decays reads the value
+    before or after it: two equal trainings could differ.
+
+    Args:
+      updates: tensors or operations of a step.
+      variable: the variable; one that is no resource variable stays as it is.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     step = tf.get_variable('step', initializer=1, use_resource=True)
+      ...     read = tf.raw_ops.ReadVariableOp(resource=step.handle, dtype=tf.int32).op
+      ...     update = step.assign(step + 1).op
+      ...     read_before_write([read, update], step)
+      ...     read in update.control_inputs
+      True
+    """
+    handle = getattr(variable, "handle", None)
+    users = [op for op in ancestors(updates).values() if any(tensor is handle for tensor in op.inputs)]
+    writes = [op for op in users if op.type.startswith(_WRITES)]
+    for read in (op for op in users if op not in writes):
+        before = ancestors([read])
+        for write in writes:
+            if write.name not in before and read not in write.control_inputs:
+                write._add_control_inputs([read])
+
+
 #: Stateful operations without side effects: they read variables, check, or call functions, which are searched too.
 _WITHOUT_SIDE_EFFECTS = (
     *("VarHandleOp", "VarIsInitializedOp", "ReadVariableOp", "ResourceGather", "Variable", "VariableV2", "Assert"),

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from moxing.tf1 import environment
+from moxing.tf1.contrib import _slim_repairs
 from moxing.tf1.files import gfile_shift
 from moxing.tf1.graph import keras_layers
 from moxing.tf1.user import keras_modules
@@ -34,8 +35,12 @@ _SERVED: dict[str, str] = {
     "tensorflow.estimator": _ESTIMATOR,
     "tensorflow.python.estimator": "tensorflow_estimator.python.estimator",
     "tensorflow_estimator": "tensorflow_estimator",
+    "tf_slim": "tf_slim",
     **keras_modules.MODULES,
 }
+
+#: Modules with functions that replace TensorFlow's own in user modules.
+_REPLACED = {"tensorflow.train": "moxing.tf1.user.input_producers"}
 
 # Another name of the facade itself: code of the time of TensorFlow 1.13 imports it this way.
 _ALIAS = "tensorflow.compat.v1"
@@ -48,7 +53,7 @@ _PARENTS = frozenset(
     ".".join(parts[:length])
     for parts in (name.split(".") for name in (*_SERVED, _ALIAS))
     for length in range(1, len(parts))
-)
+).union(_REPLACED)
 
 
 class FacadeModule(ModuleType):
@@ -148,7 +153,11 @@ def module(name: str) -> ModuleType:
     served = keras_modules.module_name(name, _SERVED)
     base = _import(served, name) if served is not None else _v1_module(name)
     # A package with served names below it must show these instead of its own.
-    return FacadeModule(name, [base]) if name in _PARENTS else base
+    shown = FacadeModule(name, [base]) if name in _PARENTS else base
+    if name in _REPLACED:
+        own = importlib.import_module(_REPLACED[name])
+        vars(shown).update({entry: getattr(own, entry) for entry in own.__all__})
+    return shown
 
 
 def _import_child(parent: ModuleType, name: str, item: str) -> None:
@@ -171,6 +180,8 @@ def _import(target: str, name: str) -> ModuleType:
     environment.import_tensorflow()
     if target.startswith("tensorflow_estimator"):
         importlib.import_module(_ESTIMATOR)
+    if target.partition(".")[0] == "tf_slim":
+        _slim_repairs.load()
     try:
         imported = importlib.import_module(target)
     except ModuleNotFoundError as error:
