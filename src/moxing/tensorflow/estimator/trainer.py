@@ -16,7 +16,9 @@ from moxing.tensorflow.estimator.resume import PositionListener, drop_damaged, i
 from moxing.tensorflow.executor.checkpoints.position import START, Position
 from moxing.tensorflow.executor.loop.signals import StopSignal, watch_signals
 from moxing.tf1.estimator import known_hooks
+from moxing.tf1.estimator.graph_files import write_lean_graph
 from moxing.tf1.graph import keras_layers
+from moxing.tf1.graph.data_arrays import arrays_outside_graph
 from moxing.tf1.graph.data_seeds import data_seeds
 
 
@@ -61,7 +63,7 @@ class EstimatorTrainer:
         start = interrupted_at(estimator.model_dir)
         seed = random.SystemRandom().randrange(1, 2**31) if start.seed is None else start.seed
         training = self._current.training = Training(start=replace(start, seed=seed))
-        with data_seeds(seed):
+        with data_seeds(seed), arrays_outside_graph():
             returned = input_fn()
         if isinstance(returned, tf.data.Dataset | tf.compat.v2.data.Dataset):
             training.knows_position = True
@@ -105,6 +107,9 @@ class EstimatorTrainer:
         hooks = [*(arguments.pop("hooks", None) or ())]
         chief_hooks = [*arguments["chief_only_hooks"], *_session_hooks(arguments)] if arguments["is_chief"] else []
         arguments["chief_only_hooks"] = chief_hooks
+        for hook in [*chief_hooks, *hooks]:
+            if isinstance(hook, tf.train.CheckpointSaverHook):
+                write_lean_graph(hook)
         training.loop = LoopHook(training.spec.train_op, training.spec.loss, [*chief_hooks, *hooks])
         session = open_session(**arguments, hooks=[*hooks, training.loop, _StopHook(training)])
         training.loop.follow(known_hooks.of_session(session))
