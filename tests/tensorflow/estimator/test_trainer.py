@@ -47,11 +47,32 @@ def test_an_input_of_tensors_trains_and_says_that_it_cannot_resume(tmp_path, cap
     assert "Cannot resume the input position (input_fn returns no tf.data.Dataset)" in caplog.text
 
 
-@pytest.mark.filterwarnings("ignore:To make it possible to preserve tf.data options")
-def test_a_mirrored_strategy(tmp_path):
-    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
-    make(tmp_path, train_distribute=strategy).train(input_fn, max_steps=30)
-    assert weights(tmp_path)["global_step"] == 30
+class Watched(tf.train.SessionRunHook):
+    """Wants every step, so that the steps are single ones."""
+
+    def after_run(self, run_context, run_values):
+        pass
+
+
+@pytest.mark.parametrize("hooks", [[], [Watched()]], ids=["many", "single"])
+def test_a_loss_that_is_not_a_number_ends_the_training_in_its_step(tmp_path, caplog, hooks):
+    done = []
+
+    def model_fn(features, labels, mode):
+        weight = tf.get_variable("w", [], initializer=tf.zeros_initializer())
+        step = tf.train.get_global_step()
+        counted = tf.py_func(lambda: np.float32(done.append(1) or 0), [], tf.float32)
+        loss = tf.where(step < 60, weight + 1.0, tf.constant(np.nan)) + tf.reshape(counted, [])
+        with tf.control_dependencies([loss]):
+            train = step.assign_add(1)
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    one = estimator.Estimator(model_fn, str(tmp_path), estimator.RunConfig(save_checkpoints_steps=1000))
+    one.train(input_fn, max_steps=20)
+    with pytest.raises(tf.train.NanLossDuringTrainingError, match="NaN loss during training"):
+        one.train(input_fn, max_steps=1000, hooks=hooks)
+    assert len(done) == 61
+    assert "The loss was not a number in step 61." in caplog.text
 
 
 @pytest.mark.parametrize("as_constant", [False, True], ids=["array", "constant"])

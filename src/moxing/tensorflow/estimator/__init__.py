@@ -1,7 +1,12 @@
 """`tf.estimator`: the package tensorflow-estimator on MoXing's step loop, data position and signals.
 
 The names are those of `tf.estimator` in TensorFlow 1. `trainer` takes part in every training: `loop_hook` runs many
-steps per `session.run`, `resume` keeps the position in the data with the checkpoints, `job` writes TF_CONFIG.
+steps per `session.run`, `resume` keeps the position in the data with the checkpoints, `model_dir` serves directories on
+object stores, `strategies` several GPUs, `progress_hook` shows a bar, `job` writes TF_CONFIG.
+
+Large arrays of datasets are not in the graph, nor in the files that hold it: `graph.pbtxt`, `.meta` and the event file
+have the whole model, and an operation or a placeholder in place of the data. `tf.train.import_meta_graph` restores and
+runs the model from them; it cannot read the data.
 """
 
 from __future__ import annotations
@@ -13,7 +18,7 @@ from moxing.tensorflow.estimator.trainer import EstimatorTrainer as _EstimatorTr
 from moxing.tf1.estimator import seams as _seams
 
 _set_tf_config()
-_api = _seams.connect(_EstimatorTrainer())
+_api: Any = _seams.connect(_EstimatorTrainer(lambda: _api.RunConfig()))
 
 _GONE = {
     "BoostedTrees": "tensorflow-estimator 2.15 no longer has it. Use the package tensorflow-decision-forests",
