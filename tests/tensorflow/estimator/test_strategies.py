@@ -17,6 +17,13 @@ pytestmark = pytest.mark.filterwarnings("ignore:To make it possible to preserve 
 TWO_CPUS = tf.ConfigProto(device_count={"CPU": 2}, allow_soft_placement=True)
 
 
+@pytest.fixture(autouse=True)
+def graph_mode():
+    """In eager mode a strategy looks for its devices when it is made."""
+    with tf.Graph().as_default():
+        yield
+
+
 def two_cpus():
     return tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
 

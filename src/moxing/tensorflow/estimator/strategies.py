@@ -63,7 +63,8 @@ def with_gpus(config: Any) -> Any:
             "the flag out and start one worker for each GPU."
         )
     devices = tower_devices()
-    changes: dict[str, Any] = {"train_distribute": tf.distribute.MirroredStrategy(devices)}
+    with tf.Graph().as_default():  # in eager mode it would look for the logical devices, which only the session has
+        changes: dict[str, Any] = {"train_distribute": tf.distribute.MirroredStrategy(devices)}
     if devices[0].startswith("/cpu"):
         session_config = tf.ConfigProto(allow_soft_placement=True)
         if config.session_config is not None:
