@@ -16,9 +16,7 @@ from common import WORKS, Moment, Timed, dataset, report
 from models import train_op
 
 name, path, warm_up, steps = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-if "2.15" in tf.__version__:
-    # As scripts do there. `moxing run` needs no such line.
-    tf.disable_v2_behavior()
+tf.disable_v2_behavior()
 parameters = []
 
 

@@ -14,45 +14,15 @@ import tensorflow.compat.v1 as tf
 from helpers.estimator_models import assert_equal, input_fn, make, weights
 from moxing.tensorflow.estimator.resume import drop_damaged, interrupted_at
 
-PROGRAM = """
-import sys, time
-sys.path.insert(0, sys.argv[1])
-from helpers.estimator_models import input_fn, make
-import tensorflow.compat.v1 as tf
-tf.disable_eager_execution()
-tf.logging.set_verbosity(tf.logging.INFO)
-seconds = float(sys.argv[4])
-
-
-def slow():
-    def wait(x):
-        time.sleep(seconds)
-        return x
-
-    def late(x, y):
-        (waited,) = tf.py_func(wait, [x], [tf.float32])
-        waited.set_shape(x.shape)
-        return waited, y
-
-    data = input_fn()
-    return data.map(late) if seconds else data
-
-
-make(sys.argv[2]).train(slow, max_steps=int(sys.argv[3]))
-print('TRAINED', flush=True)
-"""
-
 
 @pytest.fixture
-def process(tmp_path, request):
+def process(request):
     """Starts the program; ends it with the test."""
-    program = tmp_path / "program.py"
-    program.write_text(PROGRAM)
     started = []
 
     def start(model_dir, steps, seconds):
-        tests = str(request.config.rootpath / "tests")
-        words = [sys.executable, str(program), tests, str(model_dir), str(steps), str(seconds)]
+        program = request.config.rootpath / "tests" / "helpers" / "estimator_program.py"
+        words = [sys.executable, str(program), str(model_dir), str(steps), str(seconds)]
         started.append(subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
         return started[-1]
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
@@ -44,11 +47,93 @@ def test_an_input_of_tensors_trains_and_says_that_it_cannot_resume(tmp_path, cap
     assert "Cannot resume the input position (input_fn returns no tf.data.Dataset)" in caplog.text
 
 
-@pytest.mark.filterwarnings("ignore:To make it possible to preserve tf.data options")
-def test_a_mirrored_strategy(tmp_path):
-    strategy = tf.distribute.MirroredStrategy(["/cpu:0"])
-    make(tmp_path, train_distribute=strategy).train(input_fn, max_steps=30)
-    assert weights(tmp_path)["global_step"] == 30
+class Watched(tf.train.SessionRunHook):
+    """Wants every step, so that the steps are single ones."""
+
+    def after_run(self, run_context, run_values):
+        pass
+
+
+@pytest.mark.parametrize("hooks", [[], [Watched()]], ids=["many", "single"])
+def test_a_loss_that_is_not_a_number_ends_the_training_in_its_step(tmp_path, caplog, hooks):
+    done = []
+
+    def model_fn(features, labels, mode):
+        weight = tf.get_variable("w", [], initializer=tf.zeros_initializer())
+        step = tf.train.get_global_step()
+        counted = tf.py_func(lambda: np.float32(done.append(1) or 0), [], tf.float32)
+        loss = tf.where(step < 60, weight + 1.0, tf.constant(np.nan)) + tf.reshape(counted, [])
+        with tf.control_dependencies([loss]):
+            train = step.assign_add(1)
+        return estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    one = estimator.Estimator(model_fn, str(tmp_path), estimator.RunConfig(save_checkpoints_steps=1000))
+    one.train(input_fn, max_steps=20)
+    with pytest.raises(tf.train.NanLossDuringTrainingError, match="NaN loss during training"):
+        one.train(input_fn, max_steps=1000, hooks=hooks)
+    assert len(done) == 61
+    assert "The loss was not a number in step 61." in caplog.text
+
+
+@pytest.mark.parametrize("as_constant", [False, True], ids=["array", "constant"])
+def test_the_files_do_not_hold_the_data(tmp_path, as_constant):
+    x = np.random.RandomState(0).rand(20_000, 6).astype(np.float32)
+    y = (x.sum(1) > 3).astype(np.int32)
+
+    def data():
+        features = tf.constant(x) if as_constant else x
+        return tf.data.Dataset.from_tensor_slices((features, y)).shuffle(50).repeat().batch(16)
+
+    make(tmp_path).train(data, max_steps=30)
+    assert {"graph.pbtxt", "model.ckpt-0.meta", "model.ckpt-30.meta"} <= {path.name for path in tmp_path.iterdir()}
+    for path in tmp_path.iterdir():
+        assert x[:1000].tobytes() not in path.read_bytes(), path.name
+        assert path.stat().st_size < x.nbytes
+    with tf.Graph().as_default(), tf.Session() as session:
+        saver = tf.train.import_meta_graph(str(tmp_path / "model.ckpt-30.meta"))
+        saver.restore(session, str(tmp_path / "model.ckpt-30"))
+        assert session.run("global_step/Read/ReadVariableOp:0") == 30
+
+
+START = """
+import sys, tempfile, time
+import numpy as np
+if sys.argv[1] == 'package':
+    from moxing.tf1.estimator import repair
+    estimator = repair.load()
+else:
+    from moxing.tensorflow import estimator
+import tensorflow.compat.v1 as tf
+tf.disable_eager_execution()
+x, y = np.random.RandomState(0).rand(8000, 784).astype(np.float32), np.zeros(8000, np.int32)
+
+
+def model_fn(features, labels, mode):
+    weights = tf.get_variable('w', [784, 10], initializer=tf.zeros_initializer())
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.matmul(features, weights))
+    step = tf.train.GradientDescentOptimizer(0.5).minimize(loss, tf.train.get_global_step())
+    return estimator.EstimatorSpec(mode, loss=loss, train_op=step)
+
+
+data = lambda: tf.data.Dataset.from_tensor_slices((x, y)).shuffle(1000).repeat().batch(100)
+with tempfile.TemporaryDirectory() as directory:
+    one = estimator.Estimator(model_fn, directory)
+    started = time.process_time()
+    one.train(data, steps=1)
+    print('SECONDS', time.process_time() - started)
+"""
+
+
+@pytest.mark.slow
+def test_a_training_starts_in_half_of_the_time():
+    """Processor time, which does not depend on what else the machine does."""
+
+    def seconds(loop):
+        done = subprocess.run([sys.executable, "-c", START, loop], capture_output=True, text=True, timeout=240)
+        assert done.returncode == 0, done.stderr
+        return float(done.stdout.split("SECONDS")[1])
+
+    assert seconds("moxing") < seconds("package") / 2
 
 
 def test_tpus_are_refused_at_once(tmp_path):

@@ -148,7 +148,7 @@ def test_graph_mode_without_noise(tmp_path):
 def test_a_script_may_choose_another_mode(tmp_path):
     script = """
         import tensorflow.compat.v1 as tf
-        tf.disable_v2_behavior()
+        tf.disable_resource_variables()
         assert not tf.resource_variables_enabled()
         tf.enable_v2_behavior()
         tf.enable_eager_execution()

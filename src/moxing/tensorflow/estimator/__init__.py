@@ -1,9 +1,14 @@
 """`tf.estimator`: the package tensorflow-estimator on MoXing's step loop, data position and signals.
 
 The names are those of `tf.estimator` in TensorFlow 1. `trainer` takes part in every training: `loop_hook` runs many
-steps per `session.run`, `resume` keeps the position in the data with the checkpoints. `job` is the part of a process in
-a job of several: its TF_CONFIG, its server, its peers; `step_budget` shares the steps among them, `evaluator` is the
-process that evaluates.
+steps per `session.run`, `resume` keeps the position in the data with the checkpoints, `model_dir` serves directories on
+object stores, `strategies` several GPUs, `progress_hook` shows a bar. `job` is the part of a process in a job of
+several: its TF_CONFIG, its server, its peers; `step_budget` shares the steps among them, `evaluator` is the process
+that evaluates.
+
+Large arrays of datasets are not in the graph, nor in the files that hold it: `graph.pbtxt`, `.meta` and the event file
+have the whole model, and an operation or a placeholder in place of the data. `tf.train.import_meta_graph` restores and
+runs the model from them; it cannot read the data.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ from moxing.tf1.estimator import seams as _seams
 
 _set_tf_config()
 _job = _EstimatorJob()
-_api = _seams.connect(_EstimatorTrainer(_job))
+_api: Any = _seams.connect(_EstimatorTrainer(_job, lambda: _api.RunConfig()))
 _job_seams.connect(_job)
 
 _GONE = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.executor.checkpoints.choose import first_undamaged
+from moxing.tensorflow.executor.checkpoints.choose import Fetch, first_undamaged
 from moxing.tensorflow.executor.checkpoints.files import (
     POSITION_SUFFIX,
     PREFIX,
@@ -22,14 +22,18 @@ from moxing.tensorflow.executor.checkpoints.files import (
 from moxing.tensorflow.executor.checkpoints.position import START, Position
 
 
-def drop_damaged(model_dir: str) -> None:
+def drop_damaged(model_dir: str, fetch: Fetch | None = None) -> None:
     """Takes damaged checkpoints at the end of the `checkpoint` file out of it, so that the training restores another.
+
+    Args:
+      model_dir: the directory.
+      fetch: called with the prefix of a checkpoint before its files are read.
 
     Raises:
       ValueError: all are damaged.
     """
     prefixes = valid_checkpoints(model_dir)
-    good = first_undamaged(prefixes)
+    good = first_undamaged(prefixes, fetch)
     if prefixes and good is None:
         raise ValueError(
             f"All {len(prefixes)} checkpoints in model_dir={model_dir} are damaged. Restore the files from a copy, or "

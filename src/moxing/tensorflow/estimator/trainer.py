@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import random
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import tensorflow.compat.v1 as tf
 
+from moxing.framework.flags import FLAGS
 from moxing.tensorflow.estimator.job import EstimatorJob
 from moxing.tensorflow.estimator.loop_hook import LoopHook
+from moxing.tensorflow.estimator.model_dir import (
+    export_directory,
+    is_url,
+    local_checkpoint,
+    local_model_dir,
+    local_path,
+    stage_of,
+)
+from moxing.tensorflow.estimator.progress_hook import ProgressHook
 from moxing.tensorflow.estimator.resume import PositionListener, drop_damaged, interrupted_at
 from moxing.tensorflow.estimator.shapes import check_shapes
+from moxing.tensorflow.estimator.strategies import check_strategies, with_gpus
 from moxing.tensorflow.executor.checkpoints.position import START, Position
 from moxing.tensorflow.executor.loop.signals import StopSignal, watch_signals
 from moxing.tf1.estimator import known_hooks
+from moxing.tf1.estimator.graph_files import write_lean_graph
 from moxing.tf1.graph import keras_layers
+from moxing.tf1.graph.data_arrays import arrays_outside_graph
 from moxing.tf1.graph.data_seeds import data_seeds
 
 _SYNC_GRACE_SECONDS = 2
@@ -34,6 +50,9 @@ class Training:
       stop: whether a signal asked it to stop.
       listener: writes the position; None without checkpoints or a position.
       loop: runs the steps.
+      first: the global step at the start.
+      replicas: elements of the data that a step takes: one for each replica of a strategy.
+      contexts: closed when the training ends.
     """
 
     start: Position = START
@@ -42,10 +61,17 @@ class Training:
     stop: StopSignal = field(default_factory=StopSignal)
     listener: PositionListener | None = None
     loop: LoopHook | None = None
+    first: int = 0
+    replicas: int = 1
+    contexts: ExitStack = field(default_factory=ExitStack)
+
+    def steps(self) -> int:
+        """The number of steps so far."""
+        return self.loop.steps if self.loop else 0
 
     def position(self) -> Position:
         """The position in the data after the steps so far."""
-        return replace(self.start, elements=self.start.elements + (self.loop.steps if self.loop else 0))
+        return replace(self.start, elements=self.start.elements + self.steps() * self.replicas)
 
 
 class EstimatorTrainer:
@@ -53,13 +79,55 @@ class EstimatorTrainer:
 
     Args:
       job: the job of this process.
+      run_config: makes the `RunConfig` of an Estimator that was given none.
     """
 
-    def __init__(self, job: EstimatorJob) -> None:
+    def __init__(self, job: EstimatorJob, run_config: Callable[[], Any]) -> None:
         self._job = job
         self._current = threading.local()
+        self._run_config = run_config
         # As in TensorFlow 1, tf.layers draw their first weights from the graph's seed, `RunConfig.tf_random_seed`.
         keras_layers.install_graph_seeds()
+
+    def configure(self, config: Any, model_dir: str | None) -> tuple[Any, str | None]:
+        """Replaces a `model_dir` on a store by the local directory that stands for it; adds GPUs of `--num_gpus`."""
+        check_strategies(config)
+        given = getattr(config, "model_dir", None)
+        local = local_model_dir(given, "RunConfig(model_dir)")
+        if local != given:
+            config = config.replace(model_dir=local)
+        if FLAGS.get("num_gpus") not in (0, 1):
+            config = with_gpus(self._run_config() if config is None else config)
+        return config, local_model_dir(os.fspath(model_dir) if model_dir else model_dir, "Estimator(model_dir)")
+
+    def warm_start(self, settings: Any) -> Any:
+        """Fetches the checkpoint of a warm start from a store."""
+        if isinstance(settings, str | bytes):
+            return local_checkpoint(os.fsdecode(settings), "warm_start_from")
+        path = getattr(settings, "ckpt_to_initialize_from", None)
+        if not isinstance(path, str):
+            return settings
+        return settings._replace(ckpt_to_initialize_from=local_checkpoint(path, "ckpt_to_initialize_from"))
+
+    @contextmanager
+    def operation(self, estimator: Any, name: str, arguments: dict[str, Any]) -> Iterator[Callable[[Any], Any]]:
+        """Fetches what a method reads from a store, and uploads what it writes."""
+        if arguments.get("checkpoint_path"):
+            arguments["checkpoint_path"] = local_checkpoint(arguments["checkpoint_path"], "checkpoint_path")
+        with ExitStack() as contexts:
+            stage = stage_of(estimator.model_dir)
+            if stage is not None:
+                stage.update()
+                trains = name == "train" and estimator.config.is_chief
+                if trains or name == "evaluate" or name.startswith("export"):
+                    contexts.enter_context(stage.writing(trains))
+            base: Any = arguments.get("export_dir_base")
+            if not is_url(base):
+                yield lambda result: result
+            else:
+                export = local_path(base) or contexts.enter_context(export_directory(base))
+                arguments["export_dir_base"] = export
+                yield lambda result: base.rstrip("/").encode() + result.removeprefix(export.encode())
 
     def read_input(self, estimator: Any, input_fn: Callable[[], Any], parse: Callable[[Any], Any]) -> Any:
         """Calls `input_fn`. A dataset continues where an interrupted training was."""
@@ -71,7 +139,9 @@ class EstimatorTrainer:
         seed = start.seed if estimator.config.is_chief else None
         seed = random.SystemRandom().randrange(1, 2**31) if seed is None else seed
         training = self._current.training = Training(start=replace(start, seed=seed))
-        with data_seeds(seed):
+        if estimator.config.train_distribute is not None:
+            training.replicas = estimator.config.train_distribute.num_replicas_in_sync
+        with data_seeds(seed), arrays_outside_graph():
             returned = input_fn()
         if isinstance(returned, tf.data.Dataset | tf.compat.v2.data.Dataset):
             training.knows_position = True
@@ -98,8 +168,11 @@ class EstimatorTrainer:
             listeners = [*listeners, training.listener]
         self._current.open = training
         try:
-            with watch_signals() as training.stop, self._job.training(training.stop):
+            with watch_signals() as training.stop, self._job.training(training.stop), training.contexts:
                 loss = train(listeners)
+        except tf.train.NanLossDuringTrainingError:
+            tf.logging.error("The loss was not a number in step %d.", training.first + training.steps())
+            raise
         finally:
             del self._current.open
         if training.stop.number is not None:
@@ -118,14 +191,19 @@ class EstimatorTrainer:
         chief_hooks = [*arguments["chief_only_hooks"], *_session_hooks(arguments)] if arguments["is_chief"] else []
         # Before the hook that saves the last checkpoint.
         arguments["chief_only_hooks"] = [*self._job.chief_hooks(), *arguments["chief_only_hooks"]]
-        training.loop = LoopHook(
-            training.spec.train_op, training.spec.loss, [*chief_hooks, *hooks], self._job.budget([*chief_hooks, *hooks])
-        )
+        known = [*chief_hooks, *hooks]
+        for hook in known:
+            if isinstance(hook, tf.train.CheckpointSaverHook):
+                write_lean_graph(hook)
+        training.loop = LoopHook(training.spec.train_op, training.spec.loss, known, self._job.budget(known))
         if any(map(known_hooks.waits_for_workers, hooks)):
             # A thread of the chief waits for gradients that no worker computes any more, as long as this allows.
             arguments["stop_grace_period_secs"] = _SYNC_GRACE_SECONDS
+        last: list[tf.train.SessionRunHook] = [training.loop, *self._job.hooks(), _StopHook(training)]
+        if sys.stderr.isatty():  # in a pipe there are only the log lines
+            last.append(ProgressHook(training.spec.loss, training.steps, hooks, training.contexts))
         self._job.wait_for_chief()
-        session = open_session(**arguments, hooks=[*hooks, training.loop, *self._job.hooks(), _StopHook(training)])
+        session = open_session(**arguments, hooks=[*hooks, *last])
         training.loop.follow(known_hooks.of_session(session))
         return session
 
@@ -135,6 +213,9 @@ class _StopHook(tf.train.SessionRunHook):
 
     def __init__(self, training: Training) -> None:
         self._training = training
+
+    def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        self._training.first = int(session.run(tf.train.get_global_step())) - self._training.steps()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         if self._training.stop.number is not None:

@@ -101,6 +101,22 @@ def is_shared_global_step(tensor: tf.Tensor) -> bool:
     return any(tensor is one for one in tensor.graph.get_collection(training_util.GLOBAL_STEP_READ_KEY))
 
 
+def end_of_training(hooks: Sequence[tf.train.SessionRunHook], global_step: int) -> int | None:
+    """Returns the global step at which the first of the hooks ends a training; None if no hook knows it.
+
+    Args:
+      hooks: the hooks.
+      global_step: the global step at the start.
+
+    Example:
+      >>> end_of_training([tf.train.StopAtStepHook(num_steps=30), tf.train.StepCounterHook()], 5)
+      35
+    """
+    known = [hook for hook in hooks if isinstance(hook, tf.train.StopAtStepHook)]
+    ends = [global_step + hook._num_steps if hook._last_step is None else hook._last_step for hook in known]
+    return min(map(int, ends), default=None)
+
+
 def of_session(session: tf.train.MonitoredSession) -> list[tf.train.SessionRunHook]:
     """Returns the hooks of a session, in the order in which they are called."""
     return list(session._hooks)

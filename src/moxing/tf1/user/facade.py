@@ -40,7 +40,7 @@ _SERVED: dict[str, str] = {
 }
 
 #: Modules with functions that replace TensorFlow's own in user modules.
-_REPLACED = {"tensorflow.train": "moxing.tf1.user.input_producers"}
+_REPLACED = {"tensorflow": "moxing.tf1.user.behavior", "tensorflow.train": "moxing.tf1.user.input_producers"}
 
 # Another name of the facade itself: code of the time of TensorFlow 1.13 imports it this way.
 _ALIAS = "tensorflow.compat.v1"
@@ -149,11 +149,12 @@ def module(name: str) -> ModuleType:
     if name == "tensorflow":
         real = environment.import_tensorflow()
         gfile_shift.install_in_checkpoint_functions()
-        return FacadeModule(name, [real.compat.v1, real])
-    served = keras_modules.module_name(name, _SERVED)
-    base = _import(served, name) if served is not None else _v1_module(name)
-    # A package with served names below it must show these instead of its own.
-    shown = FacadeModule(name, [base]) if name in _PARENTS else base
+        shown: ModuleType = FacadeModule(name, [real.compat.v1, real])
+    else:
+        served = keras_modules.module_name(name, _SERVED)
+        base = _import(served, name) if served is not None else _v1_module(name)
+        # A package with served names below it must show these instead of its own.
+        shown = FacadeModule(name, [base]) if name in _PARENTS else base
     if name in _REPLACED:
         own = importlib.import_module(_REPLACED[name])
         vars(shown).update({entry: getattr(own, entry) for entry in own.__all__})

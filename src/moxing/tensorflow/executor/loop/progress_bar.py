@@ -44,6 +44,24 @@ def progress_bar(run: RunContext) -> Iterator[Bar]:
     Args:
       run: the open run.
     """
+    total = None if run.config.max_steps > _OPEN_END else run.config.max_steps
+    done = run.start.global_step if run.training else 0
+    with open_display(run.config.mode.value, total, done) as (display, task):
+        yield Bar(display, task, ShownRates(run.step.rates, run.session))
+
+
+@contextmanager
+def open_display(title: str, total: int | None, done: int) -> Iterator[tuple[Any, Any]]:
+    """Shows a bar on the terminal, below the log lines.
+
+    Args:
+      title: the text before it.
+      total: the step to end at; None if it is not known.
+      done: the step to start at.
+
+    Returns:
+      A display of `rich` and its task, which has the fields `rate` and `values`.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Display
@@ -59,10 +77,7 @@ def progress_bar(run: RunContext) -> Iterator[Bar]:
     ]
     display = Display(*columns, console=console, transient=True)
     with display, _logs_above(console):
-        total = None if run.config.max_steps > _OPEN_END else run.config.max_steps
-        done = run.start.global_step if run.training else 0
-        task = display.add_task(run.config.mode.value, total=total, completed=done, values="", rate="")
-        yield Bar(display, task, ShownRates(run.step.rates, run.session))
+        yield display, display.add_task(title, total=total, completed=done, values="", rate="")
 
 
 @contextmanager

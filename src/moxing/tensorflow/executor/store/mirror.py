@@ -53,9 +53,14 @@ class Mirror:
         self._is_started = False
 
     def start(self) -> None:
-        """Starts the thread. Files that are in the directory now came from the store and are not uploaded."""
-        self._sent.update(self._versions())
+        """Starts the thread, also again after `finish`.
+
+        Files that are in the directory at the first start came from the store and are not uploaded.
+        """
+        if not self._is_started:
+            self._sent.update(self._versions())
         self._is_started = True
+        self._ending.clear()
         self._thread = threading.Thread(target=self._upload_until_end, name="mox-mirror", daemon=True)
         self._thread.start()
 
