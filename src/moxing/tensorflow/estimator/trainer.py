@@ -188,13 +188,14 @@ class EstimatorTrainer:
         if training is None:
             return open_session(**arguments)
         hooks = [*(arguments.pop("hooks", None) or ())]
-        chief_hooks = [*arguments["chief_only_hooks"], *_session_hooks(arguments)] if arguments["is_chief"] else []
-        # Before the hook that saves the last checkpoint.
-        arguments["chief_only_hooks"] = [*self._job.chief_hooks(), *arguments["chief_only_hooks"]]
-        known = [*chief_hooks, *hooks]
-        for hook in known:
+        # Before the others open the event file.
+        for hook in [*arguments["chief_only_hooks"], *hooks]:
             if isinstance(hook, tf.train.CheckpointSaverHook):
                 write_lean_graph(hook)
+        known = [*arguments["chief_only_hooks"], *_session_hooks(arguments)] if arguments["is_chief"] else []
+        known += hooks
+        # Before the hook that saves the last checkpoint.
+        arguments["chief_only_hooks"] = [*self._job.chief_hooks(), *arguments["chief_only_hooks"]]
         training.loop = LoopHook(training.spec.train_op, training.spec.loss, known, self._job.budget(known))
         if any(map(known_hooks.waits_for_workers, hooks)):
             # A thread of the chief waits for gradients that no worker computes any more, as long as this allows.
