@@ -10,13 +10,14 @@ import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.estimator.fetches import leaves, map_leaves
 from moxing.tensorflow.estimator.step_budget import StepBudget
-from moxing.tensorflow.executor.loop.step_loop import SECONDS_PER_CALL, RepeatedStep
+from moxing.tensorflow.executor.loop.step_loop import (
+    ON_CALLING_THREAD,
+    SECONDS_PER_CALL,
+    SHORT_STEP_SECONDS,
+    RepeatedStep,
+)
 from moxing.tf1.estimator import known_hooks
 from moxing.tf1.graph.surgery import CannotRebuild, read_before_write, reads_variable
-
-#: Shorter steps run on the calling thread: passing their small operations between threads costs more than it gains.
-_SHORT_STEP_SECONDS = 0.001
-_ON_CALLING_THREAD = tf.RunOptions(inter_op_thread_pool=-1)
 
 
 class LoopHook(tf.train.SessionRunHook):
@@ -87,11 +88,11 @@ class LoopHook(tf.train.SessionRunHook):
                 values = run_plainly(fetches, feed_dict, options, run_metadata)
                 self.steps += 1
                 return values
-            short = self._seconds_per_step is not None and self._seconds_per_step < _SHORT_STEP_SECONDS
+            short = self._seconds_per_step is not None and self._seconds_per_step < SHORT_STEP_SECONDS
             started = time.perf_counter()
             values, done, now = loop.run(
                 lambda wanted, feed: run_plainly(
-                    wanted, feed, options or (_ON_CALLING_THREAD if short else None), run_metadata
+                    wanted, feed, options or (ON_CALLING_THREAD if short else None), run_metadata
                 ),
                 fetches,
                 steps,

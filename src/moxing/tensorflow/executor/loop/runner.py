@@ -17,12 +17,8 @@ from moxing.tensorflow.executor.actions.action import Action, NotFiniteError
 from moxing.tensorflow.executor.actions.context import RunContext
 from moxing.tensorflow.executor.loop.progress import Progress
 from moxing.tensorflow.executor.loop.progress_bar import Bar
-from moxing.tensorflow.executor.loop.step_loop import SECONDS_PER_CALL, Stepper
+from moxing.tensorflow.executor.loop.step_loop import ON_CALLING_THREAD, SECONDS_PER_CALL, SHORT_STEP_SECONDS, Stepper
 from moxing.tensorflow.parallel.train_step import HOOK, SIGNAL
-
-#: Shorter steps run on the calling thread: passing their small operations between threads costs more than it gains.
-_SHORT_STEP_SECONDS = 0.001
-_ON_CALLING_THREAD = tf.RunOptions(inter_op_thread_pool=-1)
 
 
 class Runner:
@@ -127,8 +123,8 @@ class Runner:
             steps = before.next_steps
             self._run.step.strategy.propose(self._session, self._steps_at_once(done + steps, left - steps))
         wanted = {aside for action in self._actions for aside in action.wants(done + steps)}
-        short = self._seconds_per_step is not None and self._seconds_per_step < _SHORT_STEP_SECONDS
-        options = _ON_CALLING_THREAD if short and self._stepper.many else None
+        short = self._seconds_per_step is not None and self._seconds_per_step < SHORT_STEP_SECONDS
+        options = ON_CALLING_THREAD if short and self._stepper.many else None
         started = time.perf_counter()
         try:
             progress = self._stepper.advance(

@@ -19,6 +19,9 @@ from moxing.tf1.graph.surgery import CannotRebuild, Subgraph
 
 #: Signals are handled between two calls, so a call must not take much longer than this.
 SECONDS_PER_CALL = 0.5
+#: Shorter steps run on the calling thread: passing their small operations between threads costs more than it gains.
+SHORT_STEP_SECONDS = 0.001
+ON_CALLING_THREAD = tf.RunOptions(inter_op_thread_pool=-1)
 
 
 class Stepper:
