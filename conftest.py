@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 
 # A test's log lines stay its own, and two test processes share two cores.
 os.environ.setdefault("MOX_SILENT_MODE", "1")
+
+# A background job of a shell ignores Ctrl-C, and so would the processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 from moxing.framework.flags import FLAGS  # noqa: E402
 from moxing.tf1 import environment  # noqa: E402
