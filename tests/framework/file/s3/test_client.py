@@ -90,7 +90,7 @@ def test_an_answer_with_another_part_of_the_object(proxy, s3_folder):
         assert proxy.unused == 0
         proxy.fail("other_range", float("inf"))
         f.seek(180_000)
-        with pytest.raises(mox.file.MoxFileReadException, match="another part"):
+        with pytest.raises(mox.file.MoxFileReadException, match="another range of the object"):
             f.read(1000)
 
 
