@@ -22,6 +22,8 @@ from moxing.tf1 import environment  # noqa: E402
 environment.import_tensorflow()
 
 ROOT = Path(__file__).resolve().parent
+#: Programs that tests start: pytest must not import them to look for doctests.
+collect_ignore_glob = ["tests/helpers/estimator_program.py", "tests/tensorflow/cluster/whole_jobs/programs/*.py"]
 # Behind all others: directories in it are called as packages are.
 sys.path.append(str(ROOT / "tests"))
 REAL_DATA = ROOT.parent / "shared" / "data"

@@ -42,12 +42,17 @@ class Keeper:
     def __init__(self, log_dir: str, seed: int | None, max_to_keep: int | None = None) -> None:
         os.makedirs(log_dir, exist_ok=True)
         self._log_dir, self._seed = log_dir, seed
-        newest = FLAGS.get("keep_checkpoint_max") if max_to_keep is None else max_to_keep
-        if newest < 1:
-            raise FlagError(f"--keep_checkpoint_max={newest}: expected a number from 1.")
+        self._newest = FLAGS.get("keep_checkpoint_max") if max_to_keep is None else max_to_keep
+        if self._newest < 1:
+            raise FlagError(f"--keep_checkpoint_max={self._newest}: expected a number from 1.")
         self._saver = tf.train.Saver(max_to_keep=None)
         self._prefixes = list(reversed(valid_checkpoints(log_dir)))
-        self._retention = Retention(newest, hours_to_keep() if max_to_keep is None else None, self._saved_state())
+        asked, state = (
+            max_to_keep is None and FLAGS.get("keep_checkpoint_every_n_hours") is not None,
+            self._saved_state(),
+        )
+        # Only if checkpoints are kept for good, or were in an earlier run.
+        self._retention = Retention(self._newest, hours_to_keep() if asked else None, state) if asked or state else None
         self.last: str | None = None
 
     def resume_from(self, prefix: str) -> None:
@@ -71,9 +76,12 @@ class Keeper:
             self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
         )
         prefixes = [*(path for path in self._prefixes if path != prefix), prefix]
-        self._prefixes, old = self._retention.sort(prefixes)
-        hooks = {**position.hooks, **self._retention.state()}
-        write_position(prefix, replace(position, seed=self._seed, hooks=hooks))
+        if self._retention is None:
+            self._prefixes, old = prefixes[-self._newest :], prefixes[: -self._newest]
+        else:
+            self._prefixes, old = self._retention.sort(prefixes)
+            position = replace(position, hooks={**position.hooks, **self._retention.state()})
+        write_position(prefix, replace(position, seed=self._seed))
         mark_valid(self._log_dir, self._prefixes)
         for path in old:
             remove_checkpoint(path)
