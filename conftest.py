@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -27,6 +28,12 @@ collect_ignore_glob = ["tests/helpers/estimator_program.py", "tests/tensorflow/c
 # Behind all others: directories in it are called as packages are.
 sys.path.append(str(ROOT / "tests"))
 REAL_DATA = ROOT.parent / "shared" / "data"
+
+
+def pytest_collection_finish() -> None:
+    """Keeps everything that was imported out of the garbage collections of the tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -71,10 +71,9 @@ def wait_until(condition, seconds=30) -> bool:
 
 
 def child_processes(parent: int) -> list[int]:
-    listed = subprocess.run(
-        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True
-    ).stdout
-    return [int(line.split()[0]) for line in listed.splitlines() if "reading_process" in line]
+    command = ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(parent)]
+    listed = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    return [int(line.split()[0]) for line in listed if "reading_process" in line]
 
 
 @pytest.fixture

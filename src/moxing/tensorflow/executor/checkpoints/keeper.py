@@ -47,10 +47,8 @@ class Keeper:
             raise FlagError(f"--keep_checkpoint_max={self._newest}: expected a number from 1.")
         self._saver = tf.train.Saver(max_to_keep=None)
         self._prefixes = list(reversed(valid_checkpoints(log_dir)))
-        asked, state = (
-            max_to_keep is None and FLAGS.get("keep_checkpoint_every_n_hours") is not None,
-            self._saved_state(),
-        )
+        asked = max_to_keep is None and FLAGS.get("keep_checkpoint_every_n_hours") is not None
+        state = self._saved_state()
         # Only if checkpoints are kept for good, or were in an earlier run.
         self._retention = Retention(self._newest, hours_to_keep() if asked else None, state) if asked or state else None
         self.last: str | None = None
