@@ -86,6 +86,7 @@ if __name__ == '__main__':
 """
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 def test_flowers_train_to_well_above_chance(tmp_path, real_data):
     script = tmp_path / "mox_flowers.py"

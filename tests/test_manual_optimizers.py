@@ -117,6 +117,7 @@ def output_of(tmp_path: Path, real_data: Path, optimizer: str, *words: str, code
     return done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_basic_optimizers(tmp_path, real_data):
     output = output_of(tmp_path, real_data, BASIC)
     assert output.count("TRAINED") == 3
@@ -129,6 +130,7 @@ def test_an_optimizer_is_not_a_function(tmp_path, real_data):
     assert "lambda" in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "optimizer",
     [

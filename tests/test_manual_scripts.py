@@ -127,6 +127,7 @@ def test_placeholder(tmp_path):
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.slow
 def test_keras_and_its_json_with_the_first_ones_weights(tmp_path):
     log, model = tmp_path / "log", tmp_path / "keras_model.json"
     model_path = {"/tmp/delete_me/keras_model.json": str(model)}

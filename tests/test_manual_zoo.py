@@ -128,6 +128,7 @@ def serve(directory: Path, images: np.ndarray) -> np.ndarray:
         return session.run(signature.outputs["logits"].name, {signature.inputs["images"].name: images})
 
 
+@pytest.mark.slow
 def test_published_weights_know_daisies(real_data):
     """140 photos of daisies, the vgg pipeline's evaluation form, real ImageNet weights in the format of 2016."""
     daisy = 985

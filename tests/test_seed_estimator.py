@@ -63,6 +63,7 @@ def predictions(model_dir: Path, photos: list[Path]) -> list[int]:
     return [int(found[photo.name]) for photo in photos]
 
 
+@pytest.mark.slow
 def test_digits_are_trained_evaluated_and_served(tmp_path):
     """Without a pre-trained checkpoint, on small images; everything but the last layer is frozen."""
     from PIL import Image

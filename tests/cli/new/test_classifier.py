@@ -104,6 +104,7 @@ def test_train_resume_export_predict(classifier, base, tmp_path):
     assert outputs["probabilities"].sum(axis=1) == pytest.approx([1.0] * 30, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_fine_tune(classifier, tmp_path):
     """Excluded, trained and frozen scopes: from a checkpoint of three classes to two others."""
     draw(tmp_path / "photos")
@@ -333,6 +334,7 @@ def test_flowers_from_a_published_checkpoint(classifier, tmp_path, real_data):
     assert step == "20" and float(accuracy) >= 0.4  # Chance is 0.2.
 
 
+@pytest.mark.slow
 def test_photos_and_log_dir_on_an_object_store(tmp_path, s3_folder):
     write_project(str(tmp_path / "classifier"), "classifier", "mox")
     mox.file.copy_parallel(str(draw(tmp_path / "photos")), f"{s3_folder}/photos")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from jobs import PROGRAMS, finished
 from PIL import Image
 
 import moxing as mox
 
 
+@pytest.mark.slow
 def test_two_workers_see_what_they_see_on_the_local_copy(tmp_path, store, s3_folder):
     for number in range(57):
         path = tmp_path / "images" / f"class{number % 3}" / f"{number}.png"

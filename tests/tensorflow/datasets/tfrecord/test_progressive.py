@@ -45,6 +45,7 @@ def test_sizes_switch_at_their_step_and_labels_are_shifted(files):
     assert shapes == [(4, 16, 16, 3)] * 3 + [(2, 24, 24, 3)] * 3
 
 
+@pytest.mark.slow
 def test_resume_inside_and_across_stages(files):
     def run(log_dir, steps, seen):
         def input_fn(mode):

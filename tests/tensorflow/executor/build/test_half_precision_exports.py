@@ -130,6 +130,7 @@ def predicted(model_fn, checkpoint):
     return (np.concatenate([output[name] for output in outputs]) for name in ("images", "logits"))
 
 
+@pytest.mark.slow
 def test_networks_trained_in_half_precision_and_nchw_serve_on_a_cpu(tmp_path, caplog):
     caplog.set_level("WARNING", logger="tensorflow")
     mox.set_flag("loss_scale", "dynamic")

@@ -178,6 +178,7 @@ def test_a_second_signal_ends_the_upload_and_keeps_the_files(proxy, s3_folder, t
     assert list((kept / "log").glob("model.ckpt-*.index"))
 
 
+@pytest.mark.slow
 def test_in_a_cluster_only_the_chief_writes(s3_folder, tmp_path):
     (tmp_path / "train.py").write_text(SCRIPT)
     (tmp_path / "temporary").mkdir()
