@@ -281,6 +281,8 @@ class Run:
     def _exit_after_signal(self) -> NoReturn:
         if self._keeper is not None:
             outcome = f"saved {self._keeper.last}. Run the same command again to resume from it."
+        elif not self._training:
+            outcome = f"{self._config.mode.value} saves nothing. Run the same command again."
         elif self._job.role.is_chief:
             outcome = "nothing was saved, there is no log_dir."
         else:

@@ -29,13 +29,13 @@ def model_fn(inputs, mode):
 
 tf.set_random_seed(1)
 mox.run(input_fn=input_fn, model_fn=model_fn, optimizer_fn=mox.get_optimizer_fn("momentum", 0.01),
-        run_mode="TRAIN", batch_size=16, log_dir=sys.argv[1], max_number_of_steps=int(sys.argv[2]),
+        run_mode=sys.argv[3], batch_size=16, log_dir=sys.argv[1], max_number_of_steps=int(sys.argv[2]),
         log_every_n_steps=1000)
 """
 
 
-def start(log_dir, steps):
-    return WarmProcess(Program("code", SCRIPT, (str(log_dir), str(steps))), stderr=PIPE)
+def start(log_dir, steps, mode="TRAIN"):
+    return WarmProcess(Program("code", SCRIPT, (str(log_dir), str(steps), mode)), stderr=PIPE)
 
 
 def wait_for_training(process):
@@ -72,3 +72,17 @@ def test_saves_and_leaves_and_resumes_bit_for_bit(tmp_path: Path, number, code):
     )
     for name in left.get_variable_to_shape_map():
         assert left.get_tensor(name).tobytes() == right.get_tensor(name).tobytes(), name
+
+
+def test_an_evaluation_has_nothing_to_save(tmp_path: Path):
+    with start(tmp_path, 1) as process:
+        process.communicate(timeout=120)
+    with start(tmp_path, 10**9, "EVAL") as process:
+        try:
+            wait_for_training(process)
+            process.terminate()
+            output = process.stderr.read()
+            assert process.wait(timeout=30) == 143
+        finally:
+            process.kill()
+    assert "Stopped by signal 15: EVAL saves nothing. Run the same command again." in output
