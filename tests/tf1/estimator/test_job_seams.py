@@ -92,3 +92,35 @@ def test_a_ps_that_calls_train(monkeypatch, tmp_path, job):
     with pytest.raises(SystemExit):
         estimator_of(monkeypatch, tmp_path, "ps").train(lambda: None)
     assert job.calls == ["serve ps"]
+
+
+class RemovedWhileEvaluated:
+    """An evaluator whose first checkpoints are removed by the training before it has read them."""
+
+    def __init__(self, directory, removed):
+        self._directory, self._left = directory, removed
+        self._estimator = self
+
+    def latest_checkpoint(self):
+        return str(self._directory / f"model.ckpt-{self._left}")
+
+    def evaluate(self):
+        if self._left:
+            self._left -= 1
+            raise ValueError("The passed save_path is not a valid checkpoint")
+        return "evaluated"
+
+
+def test_a_checkpoint_that_the_training_has_removed(tmp_path, monkeypatch):
+    evaluate = job_seams._evaluating_newest(RemovedWhileEvaluated.evaluate)
+    monkeypatch.setattr(tf.train, "checkpoint_exists", lambda prefix: prefix.endswith("-0"))
+    assert evaluate(RemovedWhileEvaluated(tmp_path, 2)) == "evaluated"
+
+
+def test_other_errors_of_an_evaluation_are_raised(tmp_path, monkeypatch):
+    def evaluate(self):
+        raise ValueError("the metrics of the user")
+
+    monkeypatch.setattr(tf.train, "checkpoint_exists", lambda prefix: True)
+    with pytest.raises(ValueError, match="the metrics of the user"):
+        job_seams._evaluating_newest(evaluate)(RemovedWhileEvaluated(tmp_path, 1))

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
+import tensorflow.compat.v1 as tf
+
 from moxing.tf1.estimator import repair
 from moxing.tf1.module_proxy import ModuleProxy
 
@@ -66,8 +68,27 @@ def connect(job: Job) -> None:
         job.count_training()
         return train(self, *args, **kwargs)
 
+    evaluator = executor._Evaluator
+    evaluator.evaluate_and_export = _evaluating_newest(evaluator.evaluate_and_export)
     executor._start_std_server = lambda self, config: job.join(config)
     executor.run_ps = lambda self: job.serve(self.estimator.config)
     executor.run_evaluator = run_as_evaluator
     base.train = train_or_serve
     training.time = ModuleProxy(time, {"sleep": job.sleep})
+
+
+def _evaluating_newest(evaluate: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Evaluates the newest checkpoint again if the training has removed it in the meantime."""
+
+    @functools.wraps(evaluate)
+    def evaluate_newest(self: Any) -> Any:
+        while True:
+            newest = self._estimator.latest_checkpoint()
+            try:
+                return evaluate(self)
+            except (ValueError, tf.errors.NotFoundError, tf.errors.DataLossError):
+                if newest is None or tf.train.checkpoint_exists(newest):
+                    raise
+                tf.logging.info("The training has removed %s before it was evaluated; taking the newest one.", newest)
+
+    return evaluate_newest
