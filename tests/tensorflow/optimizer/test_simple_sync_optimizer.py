@@ -12,7 +12,7 @@ import moxing.tensorflow as mox
 from moxing.cli.cluster.launcher import free_ports
 from moxing.tensorflow.optimizer.simple_sync_optimizer import SimpleSyncOptimizer
 from moxing.tensorflow.optimizer.wrappers.factory import get_optimizer_wrapper_fn
-from moxing.tensorflow.optimizer.wrappers.wrapper import flush_op
+from moxing.tensorflow.optimizer.wrappers.wrapper import leave_op
 
 WORKERS, STEPS, RATE = 2, 8, 0.125
 GRADIENTS = np.random.RandomState(1).randn(WORKERS, STEPS, 3).astype(np.float32)
@@ -49,7 +49,7 @@ class Worker:
             self.gradient = tf.placeholder(tf.float32, [3])
             optimizer = optimizer_fn()
             self.train = optimizer.apply_gradients([(self.gradient, self.w)], global_step=self.step)
-            self.flush = flush_op([optimizer])
+            self.leave = leave_op([optimizer])
             self.initializers = [variable.initializer for variable in tf.global_variables()]
             local = tf.local_variables_initializer()
         self.locals = {variable.op.name: variable.device for variable in self.graph.get_collection("local_variables")}
@@ -110,7 +110,7 @@ def test_a_worker_that_ends_ends_the_data_of_the_others(first, servers, monkeypa
     def job(index):
         def work(worker):
             worker.run(GRADIENTS[index][: 3 if index == first else STEPS])
-            worker.session.run(worker.flush)
+            worker.session.run(worker.leave)
 
         return work
 

@@ -26,8 +26,8 @@ class SimpleSyncOptimizer(OptimizerWrapper):
 
     Use it in a job with parameter servers, `--sync_replicas=False` and `--chief_inc_global_step=True`. Each ps
     collects the gradients of its variables. Worker 0 waits for all of them, applies their mean, counts the step and
-    sends every worker a token, for which it waits. All workers must do the same number of steps: a worker whose data
-    ends first must run `flush_op`, which ends the data for all.
+    sends every worker a token, for which it waits. A worker that leaves must run `leave_op`, which ends the data of
+    the others: they would wait for it.
 
     (Only the signature of the original is known; `--sync_replicas=True` does the same, and weights the workers by their
     samples.)
@@ -84,10 +84,10 @@ class SimpleSyncOptimizer(OptimizerWrapper):
             "own (sync_on_apply=False)"
         )
 
-    def flush_op(self) -> tf.Operation:
-        """Returns an operation that ends the data for all workers."""
+    def leave_op(self) -> tf.Operation:
+        """Returns an operation that ends the data of all workers."""
         if not self._queues:
-            raise RuntimeError(f"{self.get_name()}: flush_op comes after apply_gradients.")
+            raise RuntimeError(f"{self.get_name()}: leave_op comes after apply_gradients.")
         if self._index == 0:
             return self._end()
         # Worker 0 waits for gradients. The others wait for worker 0.

@@ -17,7 +17,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS, FlagError
-from moxing.tensorflow.optimizer.wrappers.wrapper import flush_op
+from moxing.tensorflow.optimizer.wrappers.wrapper import flush_op, leave_op
 from moxing.tensorflow.parallel.cluster_worker import ClusterWorker, run_one_of, run_variable
 from moxing.tensorflow.parallel.devices import device_function
 from moxing.tensorflow.parallel.gradients import GradientPairs, flatten, normalize_weights
@@ -157,7 +157,7 @@ class ParameterServer(ClusterWorker):
             # In every step: other workers can bring global_step to its end while this one is inside its loop.
             reached = tf.cast(global_step.read_value() >= setup.max_steps, tf.int32)
         op = tf.group(applied, reached, name="train_op")
-        return TrainStep(op, optimizers, groups, flush_op(optimizers), reached=reached)
+        return TrainStep(op, optimizers, groups, flush_op(optimizers), leave_op(optimizers), reached=reached)
 
     def _synchronous_step(
         self,

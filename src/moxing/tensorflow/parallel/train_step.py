@@ -61,6 +61,7 @@ class TrainStep:
       optimizers: the optimizers that this process applies gradients with.
       gradients: for every loss the gradients that this process applies, before clipping.
       flush: run once after the end of the data; applies gradients that optimizers have accumulated but not applied.
+      leave: run once when this worker leaves, also before the end of the data; lets go workers that wait for it.
       halt: 0, or `HOOK` or `SIGNAL` if all workers stop after this step. None: each worker decides for itself.
       next_steps: number of steps that all workers do in the next `session.run`. None: each worker decides for itself.
       reached: not 0 if `global_step` is at `max_steps`. None: no other worker advances `global_step`.
@@ -70,6 +71,7 @@ class TrainStep:
     optimizers: Sequence[Any]
     gradients: Sequence[GradientPairs]
     flush: tf.Operation | None = None
+    leave: tf.Operation | None = None
     halt: tf.Tensor | None = None
     next_steps: tf.Tensor | None = None
     reached: tf.Tensor | None = None

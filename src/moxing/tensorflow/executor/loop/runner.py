@@ -70,6 +70,10 @@ class Runner:
             # Only at the end of the data: a resumed run continues with the accumulated gradients.
             with contextlib.suppress(tf.errors.OutOfRangeError):  # the other workers have left
                 self._session.run(train.flush)
+        if self._run.asynchronous:
+            self._pass_on_stop()
+        if train is not None and train.leave is not None:
+            self._session.run(train.leave)
         if self._run.stop.number is None and job.is_cluster:
             job.wait_for_last_steps()
             progress = replace(progress, global_step=self._stepper.current(self._session).global_step)

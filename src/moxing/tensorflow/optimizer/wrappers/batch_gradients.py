@@ -35,7 +35,7 @@ class BatchGradientsOptimizer(OptimizerWrapper):
 
     In a cluster with `--sync_replicas=False` every worker accumulates in its own memory; a micro-step sends nothing.
     These sums are in no checkpoint. With `sync_on_apply` the workers wait for each other before an update, and the mean
-    of all is applied once; without it each worker applies its own. With `sync_on_apply` a worker that ends also ends
+    of all is applied once; without it each worker applies its own. With `sync_on_apply` a worker that leaves also ends
     the data of the others, and remaining gradients are dropped.
 
     Args:

@@ -80,6 +80,10 @@ class OptimizerWrapper(tf.train.Optimizer):
         """Returns the operation to run at the end of the data: it applies gradients that are not applied yet."""
         return flush_op([self._optimizer])
 
+    def leave_op(self) -> tf.Operation:
+        """Returns the operation to run when this worker leaves for any reason: nobody may wait for it."""
+        return leave_op([self._optimizer])
+
     def get_slot(self, var: tf.Variable, name: str) -> Any:
         """Returns a slot of this wrapper, else of the optimizer inside."""
         own = super().get_slot(var, name)
@@ -189,6 +193,20 @@ def flush_op(optimizers: Sequence[Any]) -> tf.Operation:
       'NoOp'
     """
     return tf.group(*[optimizer.flush_op() for optimizer in optimizers if isinstance(optimizer, OptimizerWrapper)])
+
+
+def leave_op(optimizers: Sequence[Any]) -> tf.Operation:
+    """Returns one `OptimizerWrapper.leave_op` for all optimizers.
+
+    Args:
+      optimizers: the optimizers of the step, after `apply_gradients`; not only wrappers.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     leave_op([tf.train.GradientDescentOptimizer(0.1)]).type
+      'NoOp'
+    """
+    return tf.group(*[optimizer.leave_op() for optimizer in optimizers if isinstance(optimizer, OptimizerWrapper)])
 
 
 def when(condition: tf.Tensor, build: Callable[[], tf.Operation]) -> tf.Operation:
