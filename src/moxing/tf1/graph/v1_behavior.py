@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from moxing.tf1 import environment
+from moxing.tf1.graph import sparse_adam
 
 #: Warnings that the API is old, which is what the script was written for.
 _DEPRECATION_WARNINGS = (
@@ -43,6 +44,7 @@ def enable() -> None:
     tf.enable_resource_variables()
     tf.enable_control_flow_v2()
     deprecation._PRINT_DEPRECATION_WARNINGS = False
+    sparse_adam.install()
 
 
 def ignore_deprecation_warnings() -> None:
