@@ -40,6 +40,7 @@ def test_2_4_1_gfile(bucket, tmp_path):
     assert "from the store" in output_of(tmp_path, script)
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 @pytest.mark.skipif(not SCRIPTS.is_dir(), reason=f"the manual's programs are not at {SCRIPTS}")
 def test_4_3_a_frame_of_outputs(bucket, tmp_path, real_data):
@@ -163,6 +164,7 @@ def training(proxy, s3_folder, tmp_path):
             process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(400)
 def test_6_killed_during_an_upload_and_gone_on_with_an_empty_disk(proxy, s3_folder, tmp_path, training):
     log_dir = f"{s3_folder}/log"

@@ -91,6 +91,7 @@ mox.run(input_fn=lambda mode: tf.constant(0.0), model_fn=model_fn, run_mode=mox.
 """
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 @with_scripts
 def test_getting_started_with_four_gpus(tmp_path, real_data):
@@ -122,6 +123,7 @@ def test_placeholders_on_every_tower(tmp_path):
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.slow
 @with_scripts
 def test_keras_layers_on_every_tower(tmp_path):
     """§4.6: an embedding, an LSTM and dense layers of Keras, shared by the towers; the names are those of one."""
@@ -142,6 +144,7 @@ def test_keras_layers_on_every_tower(tmp_path):
     assert names[0] == names[1]
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 def test_flowers_with_two_gpus(tmp_path, real_data):
     for name in CLASSES:

@@ -177,6 +177,7 @@ def test_flowers_advanced(tmp_path, real_data):
     assert (tmp_path / "a" / "1" / "assets.extra" / "labels.txt").read_text().startswith("0: daisy")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SCRIPTS.is_dir(), reason=f"the manual's programs are not at {SCRIPTS}")
 @pytest.mark.parametrize(
     "name",
@@ -246,6 +247,7 @@ AUGMENTATION = "mox.get_data_augmentation_fn('mobilenet_v1_025', mode, output_he
 UNKNOWN_SIZE = "tf.image.resize_images(image, [tf.shape(image)[0] * 0 + 96, tf.shape(image)[1] * 0 + 96])"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("augmented", "arguments", "error"),
     [

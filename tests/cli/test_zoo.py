@@ -62,6 +62,7 @@ def test_show_with_other_classes_and_size(capsys):
     assert re.search(r"fc4 +dense +3 +3,075 +3,072\n", out)
 
 
+@pytest.mark.slow
 def test_show_as_it_trains(capsys):
     run("show", "inception_v3", "--training", "--image_size", "75", "--num_classes", "5")
     assert re.search(r"AuxLogits/Conv2d_2b_1x1 +conv 1x1 +1x1x5 ", capsys.readouterr().out)
@@ -136,6 +137,7 @@ def test_the_table_does_not_wait_for_tensorflow(words):
     assert "zoo" in done.stdout or "lenet" in done.stdout
 
 
+@pytest.mark.slow
 def test_exit_code_of_the_process():
     command = "import sys; from moxing.cli.main import main; sys.exit(main())"
     done = subprocess.run(

@@ -37,6 +37,7 @@ def with_python(pages):
 
 
 # The Chinese pages have the same code, as another test checks.
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["English", pytest.param("Chinese", marks=pytest.mark.slow)])
 def test_the_examples_run(language, tmp_path):
     """One process for all pages of a language, in the facade that `moxing run` gives a script."""

@@ -17,6 +17,7 @@ def blocks(page):
     return re.findall(r"^```python store\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=["English", "Chinese"])
 def test_the_examples_run(page, tmp_path, s3_folder):
     # Each run of the page has a bucket of its own: the version of its export is taken afterwards.

@@ -46,6 +46,7 @@ def test_train_line(tmp_path):
     assert tf.train.latest_checkpoint(str(tmp_path / "line_log")).endswith("model.ckpt-300")
 
 
+@pytest.mark.slow
 def test_classify_folder(tmp_path):
     (tmp_path / "shapes").mkdir()  # Empty: the program draws its images.
     printed, log = run("classify_folder.py", tmp_path)
@@ -79,6 +80,7 @@ def test_evaluate_inside_training(tmp_path):
     assert again == printed and losses(log) == []
 
 
+@pytest.mark.slow
 def test_two_workers(tmp_path):
     _, log = run("two_workers.py", tmp_path)
     assert "worker 0 of 2: step 60\n" in log
@@ -96,6 +98,7 @@ def test_every_command_of_two_workers_has_its_own_log_directory():
     assert len(directories) == len(set(directories)) == 3
 
 
+@pytest.mark.slow
 def test_tfrecord(tmp_path):
     printed, log = run("tfrecord.py", tmp_path)
     values = losses(log)

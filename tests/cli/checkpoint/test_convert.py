@@ -298,6 +298,7 @@ def test_at_every_moment_there_is_a_whole_checkpoint_or_none(monkeypatch):
     assert seen == [None] * 5 + [5]
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_leaves_no_half_checkpoint():
     code = (
         "import os, signal\n"
@@ -321,6 +322,7 @@ def test_a_process_that_is_killed_leaves_no_half_checkpoint():
     np.testing.assert_array_equal(load("log/m.ckpt")["w"], -W)
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 def test_the_real_v1_file(real_data, capsys):
     path = real_data / "checkpoints" / "resnet_v1_50.ckpt"

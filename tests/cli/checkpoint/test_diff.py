@@ -179,6 +179,7 @@ def lenet(num_classes):
     return {**values, **slots, "global_step": np.int64(5)}
 
 
+@pytest.mark.slow
 def test_a_training_and_its_network(capsys):
     save("log/m.ckpt", lenet(10))
     run("log", "zoo:lenet:10")
@@ -216,6 +217,7 @@ def test_a_network_lacks_what_a_checkpoint_has_and_the_other_way_round(capsys):
     assert lines[7:9] == ["Only in B: 1 variable", "  LeNet/fc4/biases  [10]  float32"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "classes"), [("vgg_a", 1000), ("mobilenet_v1_025", 1001), ("lenet", 10)])
 def test_without_a_number_the_published_classes_count(capsys, name, classes):
     run(f"zoo:{name}", f"zoo:{name}:{classes}")
@@ -244,6 +246,7 @@ def test_errors_are_one_line(capsys, words, message):
     assert out == ""
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 def test_the_published_resnet_fits_the_network(real_data, capsys):
     path = real_data / "checkpoints" / "resnet_v1_50.ckpt"

@@ -114,6 +114,7 @@ def test_the_place_that_a_real_run_wrote(capsys, directory):
     assert re.search(r"^Data position: [36] elements read", out, re.M), out
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 def test_a_real_process_and_the_real_v1_file(real_data):
     path = str(real_data / "checkpoints" / "resnet_v1_50.ckpt")

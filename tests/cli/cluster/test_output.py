@@ -58,6 +58,7 @@ def test_what_is_left_at_the_end_is_shown():
     assert splitter.rest() == []
 
 
+@pytest.mark.slow
 def test_a_line_without_end_does_not_fill_the_memory():
     splitter = LineSplitter()
     lines = [line for _ in range(64) for line in splitter.feed(b"x" * 65536, now=0.0)]

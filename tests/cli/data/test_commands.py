@@ -92,6 +92,7 @@ def test_translation_leaves_quotes_alone():
     )
 
 
+@pytest.mark.slow
 def test_a_real_process_says_only_what_it_has_to(folder):
     """All bad kinds at once: TensorFlow's own messages about them must not appear."""
     whole = encoded("JPEG", (200, 200))

@@ -60,6 +60,7 @@ def on_terminal(*words):
     return text.decode()
 
 
+@pytest.mark.slow
 def test_progress_on_a_terminal(s3_folder, tmp_path):
     """There is a bar with bytes and files while it runs, and the sum at the end."""
     put(str(tmp_path / "many"), {f"{number}": "x" * 1000 for number in range(300)})

@@ -157,6 +157,7 @@ def test_a_key_that_is_both(run, s3_folder, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow
 def test_many_files_and_a_large_one(run, s3_folder, tmp_path):
     put(str(tmp_path / "many"), {f"{number % 7}/{number}": f"{number}" * 50 for number in range(600)})
     large = os.urandom(1 << 20) * 20

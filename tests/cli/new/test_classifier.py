@@ -64,6 +64,7 @@ def rates(log_dir):
     return [value.simple_value for _, value in sorted(found, key=lambda pair: pair[0])]
 
 
+@pytest.mark.slow
 def test_train_resume_export_predict(classifier, base, tmp_path):
     photos = draw(tmp_path / "photos")
     words = ("--data_dir", "../photos", "--log_dir", "log", *SMALL, "--num_epochs")
@@ -154,6 +155,7 @@ def test_batch_norm(classifier, tmp_path):
     assert (saved(classifier / "updated", first) != before).any()
 
 
+@pytest.mark.slow
 def test_the_learning_rate_decays(classifier, tmp_path):
     draw(tmp_path / "photos")
     words = ("--data_dir", "../photos", "--log_dir", "log", *SMALL, "--learning_rate", "0.004")
@@ -241,6 +243,7 @@ def test_wrong_options_are_found_early(tmp_path):
     assert not (tmp_path / "classifier" / "log").exists()
 
 
+@pytest.mark.slow
 def test_another_network_in_the_same_log_dir(tmp_path):
     write_project(str(tmp_path / "classifier"), "classifier", "mox")
     draw(tmp_path / "photos", 4)
@@ -269,6 +272,7 @@ def test_export_and_predict_say_what_is_missing(classifier, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_photos_that_cannot_be_read(classifier, base, tmp_path):
     """Training skips them, a prediction names them."""
     photos = draw(tmp_path / "photos")

@@ -50,6 +50,7 @@ def test_links_are_followed_and_loops_are_not(tree):
     assert mox.file.get_size(tree, recursive=True) == 20
 
 
+@pytest.mark.slow
 def test_a_tree_deeper_than_the_recursion_limit(tmp_path):
     start = os.getcwd()
     try:

@@ -50,6 +50,7 @@ def test_contents_in_the_order_of_the_question(tmp_path):
     assert answered(answers.getvalue()) == [*contents.values(), None, None, None, b"1\0\n", b"1\0\n"]
 
 
+@pytest.mark.slow
 def test_what_is_no_path_is_only_unreadable():
     answers = io.BytesIO()
     serve(io.BytesIO(question(b"a\0b", b"", b"x" * 10_000, b"s3://bucket/a", b"~/none")), answers)

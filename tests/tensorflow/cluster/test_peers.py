@@ -51,6 +51,7 @@ def test_kill_9_is_noticed(listening_process, watch):
     assert why == f"its port {listening_process.address} refuses connections: the process has died"
 
 
+@pytest.mark.slow
 def test_kill_9_is_noticed_at_the_speed_of_life(listening_process, watch):
     lost = watch({"ps 0": listening_process.address}, every=0.5, timeout=2.0, silence=25.0)
     nothing_in(lost, 1.2)

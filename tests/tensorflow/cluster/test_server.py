@@ -66,6 +66,7 @@ runpy.run_path({script!r}, run_name='__main__')
 """
 
 
+@pytest.mark.slow
 def test_a_peer_that_never_comes(tmp_path):
     """After a while the log says who is missing and why; --session_timeout makes an end of it."""
     script = tmp_path / "train.py"
@@ -174,6 +175,7 @@ except KeyError:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ps", "where", "caught"),
     [

@@ -111,6 +111,7 @@ def test_batches_of_preprocess_fn_are_augmented_one_by_one():
     np.testing.assert_array_equal(np.concatenate([images for images, *_ in batches]), [i[:5, :5] + 0.5 for i in IMAGES])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", ["TRAIN", "EVAL"])
 def test_our_augmentation_is_the_same_while_decoding_and_afterwards(training):
     augment = get_data_augmentation_fn("cifarnet", training, 8, 8)

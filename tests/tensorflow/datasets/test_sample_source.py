@@ -73,6 +73,7 @@ def many_may_be_bad():
     FLAGS.set("max_bad_samples", "1000000")
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(st.integers(1, 150), st.integers(1, 3), st.data())
 def test_begins_anywhere(count, epochs, data):
@@ -118,6 +119,7 @@ def test_bad_samples_are_left_out_and_named(bad):
     assert [sample.file for sample in source.bad_samples.samples] == [str(number) for number in bad]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [[], [0, 1, 99], range(0, 100, 3)], ids=str)
 def test_going_on_after_n_elements(bad):
     everything = expected(make(100, 2, bad))
@@ -138,6 +140,7 @@ def test_going_on_twice():
         place = source.position_after(place, 50)
 
 
+@pytest.mark.slow
 def test_going_on_after_n_batches():
     bad = [3, 4, 50]
     everything = expected(make(100, 2, bad))
@@ -200,6 +203,7 @@ def test_a_log_that_cannot_be_written_ends_the_data(tmp_path):
     assert isinstance(source.bad_samples.failure, OSError)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_two_iterators_over_one_data_set_do_not_confuse_it():
     source = make(100, None, bad=[5], seed=None, capacity=8)

@@ -66,6 +66,7 @@ def lines_of(caplog):
     return [line for line in found if line.startswith(("loss =", "p =", "global_step", "Loss for"))]
 
 
+@pytest.mark.slow
 def test_log_lines_and_summaries_are_the_same(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     tf.logging.set_verbosity(tf.logging.INFO)
@@ -113,6 +114,7 @@ def test_the_end_of_the_data_ends_the_training(tmp_path):
     assert weights(tmp_path)["global_step"] == 33
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [None, 10])
 def test_early_stopping_stops_between_calls(tmp_path, every):
     one = make(tmp_path)

@@ -49,6 +49,7 @@ def with_signature(features, labels, mode, params):
     return spec._replace(export_outputs={"serving_default": estimator.export.PredictOutput(spec.predictions)})
 
 
+@pytest.mark.slow
 def test_the_same_files_as_on_a_local_disk(s3_folder, stages, tmp_path, caplog):
     caplog.set_level(logging.INFO)
     tf.logging.set_verbosity(tf.logging.INFO)
@@ -69,6 +70,7 @@ def test_the_same_files_as_on_a_local_disk(s3_folder, stages, tmp_path, caplog):
     assert not [line for line in lines if str(stages) in line and "Using config" not in line]
 
 
+@pytest.mark.slow
 def test_an_estimator_of_another_process_reads_from_the_store(s3_folder, stages, tmp_path):
     make(s3_folder).train(input_fn, max_steps=30)
     model_dir.close_stages()
@@ -92,6 +94,7 @@ def test_an_estimator_of_another_process_reads_from_the_store(s3_folder, stages,
     assert older["global_step"] == 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_training_resumes_on_an_empty_disk(s3_folder, stages, tmp_path, request, number):
     program = request.config.rootpath / "tests" / "helpers" / "estimator_program.py"
@@ -122,6 +125,7 @@ def test_a_killed_training_resumes_on_an_empty_disk(s3_folder, stages, tmp_path,
     assert_equal(weights(download(s3_folder, tmp_path / "copy")), weights(tmp_path / "whole"))
 
 
+@pytest.mark.slow
 def test_train_and_evaluate_with_exporters(s3_folder, stages, tmp_path):
     config = estimator.RunConfig(model_dir=s3_folder, save_checkpoints_steps=25, tf_random_seed=5)
     one = estimator.Estimator(with_signature, config=config, params={"dropout": False})
@@ -152,6 +156,7 @@ def test_exports(s3_folder, stages, tmp_path):
     assert os.path.exists(f"{local}/saved_model.pb")
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_on_the_store_is_passed_over(s3_folder, stages, caplog):
     make(s3_folder).train(input_fn, max_steps=60)
     model_dir.close_stages()
@@ -161,6 +166,7 @@ def test_a_damaged_checkpoint_on_the_store_is_passed_over(s3_folder, stages, cap
     assert checkpoints(s3_folder)[-2:] == [50, 55]
 
 
+@pytest.mark.slow
 def test_warm_starts_from_the_store(s3_folder, stages, tmp_path):
     make(s3_folder).train(input_fn, max_steps=30)
     model_dir.close_stages()
@@ -175,6 +181,7 @@ def test_warm_starts_from_the_store(s3_folder, stages, tmp_path):
         assert first.tolist() == trained["dense/kernel"].tolist()
 
 
+@pytest.mark.slow
 def test_what_the_user_writes_into_the_directory_is_uploaded_with_the_next_call(s3_folder, stages):
     one = make(s3_folder)
     one.train(input_fn, max_steps=5)

@@ -29,6 +29,7 @@ def bars(monkeypatch):
     return shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [{"steps": 300}, {"max_steps": 300}])
 def test_a_terminal_shows_steps_loss_and_speed(tmp_path, bars, arguments):
     make(tmp_path, **CONFIG).train(input_fn, **arguments)
@@ -39,6 +40,7 @@ def test_a_terminal_shows_steps_loss_and_speed(tmp_path, bars, arguments):
     assert len(bars) < 100
 
 
+@pytest.mark.slow
 def test_a_resumed_training_starts_in_the_middle_of_the_bar(tmp_path, bars):
     make(tmp_path, **CONFIG).train(input_fn, steps=50)
     bars.clear()
@@ -46,11 +48,13 @@ def test_a_resumed_training_starts_in_the_middle_of_the_bar(tmp_path, bars):
     assert bars[0][1:3] == (100, 51)
 
 
+@pytest.mark.slow
 def test_without_an_end_there_is_no_total(tmp_path, bars):
     make(tmp_path, **CONFIG).train(lambda: input_fn().take(40))
     assert {total for _, total, _, _ in bars} == {None}
 
 
+@pytest.mark.slow
 def test_the_bar_is_closed_after_an_error(tmp_path, bars):
     class Fails(tf.train.SessionRunHook):
         def after_run(self, run_context, run_values):
@@ -61,6 +65,7 @@ def test_the_bar_is_closed_after_an_error(tmp_path, bars):
             make(tmp_path, **CONFIG).train(input_fn, max_steps=50, hooks=[Fails()])
 
 
+@pytest.mark.slow
 def test_a_pipe_shows_no_bar(tmp_path, monkeypatch):
     monkeypatch.setattr(progress_hook, "open_display", lambda *_: pytest.fail("a bar in a pipe"))
     make(tmp_path, **CONFIG).train(input_fn, max_steps=5)

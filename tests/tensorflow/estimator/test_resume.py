@@ -39,6 +39,7 @@ def wait_for(path, one):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_an_interrupted_training_resumes_bit_for_bit(tmp_path, process, number):
     model_dir = tmp_path / "model"
@@ -67,6 +68,7 @@ def test_a_training_that_ended_starts_over_with_its_data(tmp_path):
     assert json.loads((tmp_path / "model.ckpt-25.moxing.json").read_text())["elements"] == 25
 
 
+@pytest.mark.slow
 def test_positions_are_removed_with_their_checkpoints(tmp_path):
     make(tmp_path, save_checkpoints_steps=5, keep_checkpoint_max=2).train(input_fn, max_steps=40)
     kept = {path.name.removesuffix(".index") for path in tmp_path.glob("*.index")}

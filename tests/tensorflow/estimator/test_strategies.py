@@ -28,6 +28,7 @@ def two_cpus():
     return tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
 
 
+@pytest.mark.slow
 def test_num_gpus_becomes_a_mirrored_strategy(tmp_path, caplog):
     FLAGS.set("num_gpus", 2)
     one = make(tmp_path)
@@ -81,6 +82,7 @@ def test_wrong_numbers_and_jobs(tmp_path, monkeypatch):
         make(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_flag_of_the_command_line(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(
@@ -91,6 +93,7 @@ def test_the_flag_of_the_command_line(tmp_path):
     assert "REPLICAS 2" in output_of(script, "--num_gpus=2")
 
 
+@pytest.mark.slow
 def test_a_training_with_a_strategy_resumes_bit_for_bit(tmp_path):
     config = {"session_config": TWO_CPUS, "train_distribute": two_cpus()}
 
@@ -107,6 +110,7 @@ def test_a_training_with_a_strategy_resumes_bit_for_bit(tmp_path):
     assert_equal(weights(tmp_path / "model"), weights(tmp_path / "whole"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "strategy",
     [

@@ -119,6 +119,7 @@ def check_report(log_dir: Path, bad) -> None:
     assert {(sample.file, sample.reason) for sample in bad} == {(line["file"], line["reason"]) for line in lines}
 
 
+@pytest.mark.slow
 def test_every_good_file_is_used_and_every_bad_one_is_reported_once(tmp_path):
     base, seen = make_folder(tmp_path / "data"), []
     mox.set_flag("max_bad_samples", "10")
@@ -129,6 +130,7 @@ def test_every_good_file_is_used_and_every_bad_one_is_reported_once(tmp_path):
     check_report(tmp_path / "log", result.bad_samples)
 
 
+@pytest.mark.slow
 def test_over_the_budget_the_run_stops_with_the_list_and_its_work_is_kept(tmp_path):
     base = make_folder(tmp_path / "data")
     mox.set_flag("max_bad_samples", "3")
@@ -153,6 +155,7 @@ def _written(log_dir: Path):
     return [BadSample(**json.loads(line)) for line in (log_dir / "bad_samples.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_the_default_budget_is_one_in_a_thousand_and_at_least_one(tmp_path):
     base = make_folder(tmp_path / "data", bad=False)
     (base / "first" / "empty.jpg").write_bytes(b"")
@@ -162,6 +165,7 @@ def test_the_default_budget_is_one_in_a_thousand_and_at_least_one(tmp_path):
         run(base)
 
 
+@pytest.mark.slow
 def test_evaluation_reports_what_it_left_out(tmp_path, caplog):
     base = make_folder(tmp_path / "data")
     mox.set_flag("max_bad_samples", "10")
@@ -179,6 +183,7 @@ def test_evaluation_reports_what_it_left_out(tmp_path, caplog):
             assert name in caplog.text
 
 
+@pytest.mark.slow
 def test_resume_is_exact_with_bad_samples_among_the_data(tmp_path):
     base = make_folder(tmp_path / "data")
     mox.set_flag("max_bad_samples", "10")

@@ -43,6 +43,7 @@ def shape(info):
     return [dimension.size for dimension in info.tensor_shape.dim]
 
 
+@pytest.mark.slow
 def test_a_new_process_computes_the_same(tmp_path):
     result = train(tmp_path, 5, export_model=mox.ExportKeys.TF_SERVING)
     outputs = []
@@ -68,6 +69,7 @@ def test_a_new_process_computes_the_same(tmp_path):
         np.testing.assert_allclose(logits, outputs[0]["logits"], rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_numbers_go_up_and_strings_stay(tmp_path, caplog):
     assert train(tmp_path, 1, export_model=True).export_path == str(tmp_path / "1")
     assert train(tmp_path, 2, export_model="TF_SERVING").export_path == str(tmp_path / "2")
@@ -93,6 +95,7 @@ def test_auto_batch_leaves_the_batch_open(tmp_path):
     assert shape(signature(path).outputs["logits"]) == [-1, 3]
 
 
+@pytest.mark.slow
 def test_without_auto_batch_the_training_shapes_stay(tmp_path):
     def batches(mode):
         return tf.random_uniform([4, 20]), tf.zeros([4], tf.int64)
@@ -107,6 +110,7 @@ def test_after_evaluation(tmp_path):
     assert result.export_path == str(tmp_path / "eval" / "1")
 
 
+@pytest.mark.slow
 def test_devices_are_cleared(tmp_path):
     def model(inputs, mode):
         with tf.device("/gpu:0"):
@@ -149,6 +153,7 @@ def test_tables_are_filled_in_the_exported_model(tmp_path):
     assert scores[0] == scores[2] != scores[1]
 
 
+@pytest.mark.slow
 def test_a_difference_from_evaluation_is_told(tmp_path, caplog):
     """The usual mistake: batch statistics instead of moving averages, because EXPORT was forgotten."""
 

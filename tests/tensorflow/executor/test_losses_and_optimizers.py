@@ -241,6 +241,7 @@ def test_optimizer_learning_rate_as_a_function_and_positional_arguments():
     assert momentum.log_info["w"] == pytest.approx(-(1 + 1.5))
 
 
+@pytest.mark.slow
 def test_optimizer_scope_names_what_belongs_to_no_weight(tmp_path):
     run(optimizer_fn=mox.get_optimizer_fn("adam", 0.1, scope="my_scope"), log_dir=tmp_path / "a")
     run(optimizer_fn=mox.get_optimizer_fn("adam", 0.1), log_dir=tmp_path / "b")

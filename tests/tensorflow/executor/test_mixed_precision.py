@@ -132,6 +132,7 @@ MODELS = [dense_layers, conv_layers, own_variables, keras_layers, slim_layers, l
           attention, zoo]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("build", MODELS)
 def test_a_model_trains_in_half_precision_as_in_float32(build):
     steps = 8 if build is zoo else 20
@@ -152,6 +153,7 @@ def test_a_model_trains_in_half_precision_as_in_float32(build):
     assert np.mean(half[-4:]) < np.mean(half[:4]) - 0.005
 
 
+@pytest.mark.slow
 def test_where_nothing_accelerates_it_float32_is_used_and_said_once(caplog):
     caplog.set_level("WARNING", logger="tensorflow")
     exact, _ = train(conv_layers, 3)
@@ -174,6 +176,7 @@ def test_exact_fp16_alone_changes_nothing(caplog):
     assert not caplog.records
 
 
+@pytest.mark.slow
 def test_loss_and_gradients_around_the_model_are_float32():
     """What the optimizer adds is not the model's."""
     mox.set_flag("use_fp16", True)

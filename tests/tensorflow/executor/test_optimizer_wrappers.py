@@ -224,6 +224,7 @@ def test_accumulations_inside_of_accumulations(tmp_path):
 # --- easgd in one process ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("towers", "update"), [(1, None), (2, "parameter_server"), (2, "replicated")])
 def test_one_process_with_easgd_trains_plainly(tmp_path, towers, update, caplog):
     mox.set_flag("num_gpus", towers)
@@ -254,6 +255,7 @@ def test_one_process_with_easgd_trains_plainly(tmp_path, towers, update, caplog)
 # --- ends, averages ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_training_that_is_broken_off_keeps_what_it_gathered(tmp_path):
     wrapper = mox.get_optimizer_wrapper_fn("batch_gradients", sgd, num_batches=3)
     run(tmp_path, wrapper, max_number_of_steps=5)
@@ -263,6 +265,7 @@ def test_a_training_that_is_broken_off_keeps_what_it_gathered(tmp_path):
     assert trained(tmp_path) == pytest.approx(-(2 + 5 + 7))
 
 
+@pytest.mark.slow
 def test_evaluation_and_export_take_the_averages(tmp_path):
     wrapper = mox.get_optimizer_wrapper_fn("ema", sgd, decay=0.5)
     result = run(tmp_path, wrapper, export_model=mox.ExportKeys.TF_SERVING)

@@ -140,6 +140,7 @@ def test_4_4_3_the_next_number_by_itself(tmp_path):
 # --- 4-4-4: tf.Variable in model_fn -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["sgd", "adam", "momentum"])
 def test_4_4_4_tf_variable_is_trained_saved_and_restored(optimizer, tmp_path):
     def input_fn(mode, **kwargs):
@@ -206,6 +207,7 @@ def test_6_0_1_fewer_steps_than_were_done(tmp_path, caplog):
     assert any("reached step 4 already and max_number_of_steps is 2" in line for line in messages(caplog))
 
 
+@pytest.mark.slow
 def test_6_0_1_the_three_ways_on(tmp_path, caplog):
     def weights(directory):
         return tf.train.NewCheckpointReader(tf.train.latest_checkpoint(str(directory))).get_tensor("w")

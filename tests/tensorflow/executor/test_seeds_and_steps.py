@@ -22,6 +22,7 @@ pytestmark = [
 tf.keras.layers  # noqa: B018  (imported now, so that every test finds the same state)
 
 
+@pytest.mark.slow
 def test_several_runs_in_one_process(tmp_path):
     default = tf.Graph()
     with default.as_default():
@@ -85,6 +86,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LAYERS)
 def test_seed_reaches_the_variables_of_every_layer(kind, tmp_path):
     def model_fn(inputs, mode):
@@ -103,6 +105,7 @@ def test_seed_reaches_the_variables_of_every_layer(kind, tmp_path):
         np.testing.assert_array_equal(value, second[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_seeds_of_operations_count_as_in_tensorflow(tmp_path):
     """Where only the operation has a seed, its numbers are the same in every run."""
 

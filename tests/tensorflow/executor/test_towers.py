@@ -91,6 +91,7 @@ def test_a_clone_on_cpu_and_parameters_on_cpu_change_no_bit(tmp_path):
 ONE, TWO, COPIES, ON_HOST = (1, None), (2, "parameter_server"), (3, "replicated"), (2, "replicated_host")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [(ONE, TWO), (TWO, ONE), (ONE, COPIES), (COPIES, ONE), (TWO, COPIES), (COPIES, ON_HOST), (ON_HOST, TWO)],
@@ -103,6 +104,7 @@ def test_checkpoints_move_between_layouts(first, second, tmp_path):
     Reference().train(first[0], steps=2).train(second[0]).check(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (2, 1), (2, 3)])
 def test_batches_of_input_fn_go_on_at_their_place(first, second, tmp_path):
     for gpus, steps in ((first, 2), (second, 10**6)):

@@ -157,6 +157,7 @@ def test_with_the_counter_the_run_counts_on(pretrained, tmp_path, caplog):
     assert "--checkpoint_exclude_patterns=global_step to count from 0" in lines(caplog)[0]
 
 
+@pytest.mark.slow
 def test_the_patterns_are_for_the_checkpoint_that_the_run_began_with(pretrained, tmp_path, caplog):
     """Started again, and exported, it has all of its own variables, with the flag still given."""
     exclude_logits()
@@ -174,6 +175,7 @@ def test_the_patterns_are_for_the_checkpoint_that_the_run_began_with(pretrained,
         np.testing.assert_array_equal(session.run(kernel), before["LeNet/fc4/weights"])
 
 
+@pytest.mark.slow
 def test_evaluation_in_the_log_dir_of_a_transfer(pretrained, tmp_path):
     exclude_logits()
     run(lenet(3), tmp_path, 2, checkpoint_path=pretrained)
@@ -236,6 +238,7 @@ def batch_norm_net(inputs, mode):
     return mox.ModelSpec(loss=loss, log_info={"loss": loss})
 
 
+@pytest.mark.slow
 def test_moving_averages_of_frozen_layers_still_move(tmp_path):
     """Freezing is about gradients: a frozen layer of a network in TRAIN normalises by the batch and keeps its
     statistics, so that EVAL fits the new data. Its weights, beta and gamma stay."""
@@ -272,6 +275,7 @@ def test_a_half_precision_checkpoint_warms_up_a_float32_model(dtype, pretrained,
     assert f": {dtype} there, float32 in the model." in line
 
 
+@pytest.mark.slow
 def test_a_half_precision_checkpoint_is_evaluated_and_gone_on_with(pretrained, tmp_path):
     convert(pretrained, tmp_path / "half" / "model.ckpt-3", "--dtype", "float16", "--state")
     exact = run(lenet(6), None, 6, "EVAL", checkpoint_path=pretrained).log_info["loss"]
@@ -282,6 +286,7 @@ def test_a_half_precision_checkpoint_is_evaluated_and_gone_on_with(pretrained, t
     assert newest(tmp_path / "half")["LeNet/fc4/weights"].dtype == np.float32
 
 
+@pytest.mark.slow
 def test_a_v1_checkpoint_of_another_type(pretrained, tmp_path):
     before = {
         name: value.astype(np.float16 if value.dtype == np.float32 else np.int32)
@@ -371,6 +376,7 @@ def learn(data, num_classes, log_dir, steps, optimizer_fn, **arguments):
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_transfer_beats_a_start_from_scratch(tmp_path):
     """Seven digits are learned; then the last layer alone learns three others, 20 pictures of each, in 12 steps.
 

@@ -52,6 +52,7 @@ def test_initial_values():
     classified_checks.check_initial_values(build, "alexnet_v2", first_biases=0.1)
 
 
+@pytest.mark.slow
 def test_unknown_sizes_run():
     image = np.random.default_rng(0).uniform(-1, 1, [1, 288, 230, 3]).astype("float32")
     with tf.Graph().as_default(), tf.Session() as session:

@@ -39,6 +39,7 @@ def transposed(images, run_mode):
     return tf.transpose(images, [0, 3, 1, 2])
 
 
+@pytest.mark.slow
 def test_nchw_is_nhwc_where_there_is_no_gpu(graph):
     x = tf.constant(np.random.default_rng(0).normal(size=(2, 16, 20, 3)).astype("float32"))
     with shared():
@@ -76,6 +77,7 @@ def pretended_gpu(monkeypatch):
     monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: devices.get(kind, []))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preprocess_fn", [None, transposed])
 def test_nchw_on_a_gpu(graph, pretended_gpu, preprocess_fn):
     model = get_model_fn(NAME, "TRAIN", 5, data_format="NCHW", preprocess_fn=preprocess_fn)

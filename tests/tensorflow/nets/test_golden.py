@@ -12,8 +12,9 @@ from moxing.tensorflow.network_registry import NetworkKeys, network
 
 #: Large; a smaller network of the same family, or one of the same layers, is checked by every run.
 LARGE = {
-    *("nasnet_large", "nasnet_mobile", "overfeat", "pnasnet_large", "resnet_v1_101", "resnet_v1_152"),
-    *("resnet_v1_200", "resnet_v2_101", "resnet_v2_152", "resnet_v2_200", "vgg_16"),
+    *("inception_resnet_v2", "inception_v4", "nasnet_cifar", "nasnet_large", "nasnet_mobile", "overfeat"),
+    *("pnasnet_large", "pnasnet_mobile", "resnet_v1_101", "resnet_v1_152", "resnet_v1_200", "resnet_v2_50"),
+    *("resnet_v2_101", "resnet_v2_152", "resnet_v2_200", "vgg_16", "vgg_a"),
 }
 
 
@@ -54,9 +55,10 @@ def logits_of(name, data_format, size):
 
 #: Those that take longest, of the list below.
 LONG_IN_NCHW = {
-    *("inception_resnet_v2", "inception_v2", "inception_v3", "inception_v4", "nasnet_cifar", "overfeat"),
-    *("pnasnet_mobile", "pvanet", "resnet_v1_50", "resnet_v1_50_mox", "resnet_v1_50_oct", "resnext_b_50"),
-    *("resnext_c_50", "vgg_a_bn", "xception_41"),
+    *("alexnet_v2", "inception_resnet_v2", "inception_v1", "inception_v2", "inception_v3", "inception_v4"),
+    *("mobilenet_v2_035", "nasnet_cifar", "overfeat", "pnasnet_mobile", "pvanet", "resnet_v1_50"),
+    *("resnet_v1_50_mox", "resnet_v1_50_oct", "resnet_v2_50", "resnext_b_50", "resnext_c_50", "vgg_a_bn"),
+    "xception_41",
 }
 IN_BOTH_FORMATS = [
     *(("alexnet_v2", 224), ("cifarnet", 32), ("inception_resnet_v2", 75), ("inception_v1", 64)),

@@ -35,6 +35,7 @@ def test_nchw_has_the_variables_of_unknown_sizes_in_nhwc_and_the_pattern_finds_t
     assert len(differing_shapes(first, second, NETWORK.logits_pattern)) == 4
 
 
+@pytest.mark.slow
 def test_the_smallest_image_and_another_activation():
     size = NETWORK.smallest
     with tf.Graph().as_default() as graph:
@@ -47,6 +48,7 @@ def test_the_smallest_image_and_another_activation():
         build([1, size - 1, size - 1, 3])
 
 
+@pytest.mark.slow
 def test_features():
     with tf.Graph().as_default():
         net, features, variables = build([1, 75, 75, 3], None)
@@ -55,6 +57,7 @@ def test_features():
         assert not any("Logits" in name for name in variables)
 
 
+@pytest.mark.slow
 def test_no_auxiliary_head():
     with tf.Graph().as_default():
         net, logits, variables = build([1, 75, 75, 3], create_aux_logits=False)
@@ -63,6 +66,7 @@ def test_no_auxiliary_head():
         assert not any("AuxLogits" in name for name in variables)
 
 
+@pytest.mark.slow
 def test_bad_options():
     with tf.Graph().as_default(), pytest.raises(ValueError, match=r"dropout_keep_prob=0: expected a number above 0"):
         build([1, 75, 75, 3], dropout_keep_prob=0)

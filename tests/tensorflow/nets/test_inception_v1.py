@@ -17,6 +17,7 @@ NETWORK = NETWORKS["inception_v1"]
 build = partial(built_with_shapes, NETWORK.architecture)
 
 
+@pytest.mark.slow
 def test_nchw_has_the_variables_and_shapes_of_nhwc_and_the_pattern_finds_the_logits():
     with tf.Graph().as_default():
         last, logits, first = build([2, 96, 64, 3], training=True)

@@ -18,6 +18,7 @@ NETWORK = NETWORKS["inception_v2"]
 build = partial(built_with_shapes, NETWORK.architecture)
 
 
+@pytest.mark.slow
 def test_computes_what_tf_slim_computes():
     import tf_slim
     from tf_slim.nets import inception_v2 as slim
@@ -35,6 +36,7 @@ def test_computes_what_tf_slim_computes():
         np.testing.assert_allclose(found[name], value, rtol=1e-4, atol=1e-4 * np.abs(value).max(), err_msg=name)
 
 
+@pytest.mark.slow
 def test_nchw_has_the_variables_and_shapes_of_nhwc_and_the_pattern_finds_the_logits():
     with tf.Graph().as_default():
         net, logits, first = build([2, 96, 64, 3], training=True)
@@ -51,6 +53,7 @@ def test_nchw_has_the_variables_and_shapes_of_nhwc_and_the_pattern_finds_the_log
     assert len(differing_shapes(first, second, NETWORK.logits_pattern)) == 2
 
 
+@pytest.mark.slow
 def test_features_of_an_image_of_unknown_size_and_one_channel():
     with tf.Graph().as_default():
         net, features, variables = build([None, None, None, 1], None)
@@ -60,6 +63,7 @@ def test_features_of_an_image_of_unknown_size_and_one_channel():
         assert not any("Logits" in name for name in [*variables, *net.end_points])
 
 
+@pytest.mark.slow
 def test_depth_multiplier_on_the_smallest_image():
     with tf.Graph().as_default():
         size = NETWORK.smallest

@@ -18,6 +18,7 @@ NETWORK = NETWORKS["inception_v3"]
 build = partial(built_with_shapes, NETWORK.architecture)
 
 
+@pytest.mark.slow
 def test_auxiliary_logits_are_those_of_tf_slim():
     import tf_slim
     from tf_slim.nets import inception_v3 as slim
@@ -49,6 +50,7 @@ def test_nchw_has_the_variables_and_shapes_of_nhwc_and_the_pattern_finds_the_log
     assert len(differing_shapes(first, second, NETWORK.logits_pattern)) == 4
 
 
+@pytest.mark.slow
 def test_unknown_and_larger_sizes_have_the_variables_of_the_published_size():
     with tf.Graph().as_default():
         net, logits, variables = build([None, None, None, 3], training=True)
@@ -60,6 +62,7 @@ def test_unknown_and_larger_sizes_have_the_variables_of_the_published_size():
         assert logits.shape == net.end_points["AuxLogits"].shape == [1, 10]
 
 
+@pytest.mark.slow
 def test_the_smallest_image_and_the_depth_multiplier():
     size = NETWORK.smallest
     with tf.Graph().as_default():
@@ -71,6 +74,7 @@ def test_the_smallest_image_and_the_depth_multiplier():
         build([1, size - 1, size - 1, 3], depth_multiplier=0.25)
 
 
+@pytest.mark.slow
 def test_features_and_no_auxiliary_head():
     with tf.Graph().as_default():
         net, features, variables = build([1, 75, 75, 3], None, training=True)
@@ -82,6 +86,7 @@ def test_features_and_no_auxiliary_head():
         assert not any("AuxLogits" in name for name in [*variables, *net.end_points])
 
 
+@pytest.mark.slow
 def test_without_spatial_squeeze():
     with tf.Graph().as_default():
         # 331: features of 9x9, under a window of 8x8.

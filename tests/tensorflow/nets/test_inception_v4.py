@@ -28,6 +28,7 @@ AUXILIARY_LOGITS = [
 build = partial(built_with_shapes, NETWORK.architecture)
 
 
+@pytest.mark.slow
 def test_logits_and_auxiliary_logits():
     with tf.Graph().as_default(), tf.Session() as session:
         net, logits, _ = build([1, 107, 107, 3])
@@ -53,6 +54,7 @@ def test_nchw_has_the_variables_of_unknown_sizes_in_nhwc_and_the_pattern_finds_t
     assert len(differing_shapes(first, second, NETWORK.logits_pattern)) == 4
 
 
+@pytest.mark.slow
 def test_the_smallest_image_in_training():
     size = NETWORK.smallest
     with tf.Graph().as_default():
@@ -64,6 +66,7 @@ def test_the_smallest_image_in_training():
             build([1, size - 1, size - 1, 3])
 
 
+@pytest.mark.slow
 def test_features_and_no_auxiliary_head():
     with tf.Graph().as_default():
         net, features, variables = build([1, 75, 75, 3], None)
@@ -75,6 +78,7 @@ def test_features_and_no_auxiliary_head():
         assert not any("AuxLogits" in name for name in [*variables, *net.end_points])
 
 
+@pytest.mark.slow
 def test_a_fraction_to_keep_must_be_one():
     with tf.Graph().as_default(), pytest.raises(ValueError, match=r"dropout_keep_prob=0: expected a number above 0"):
         build([1, 75, 75, 3], dropout_keep_prob=0)

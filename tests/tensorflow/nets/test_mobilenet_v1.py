@@ -38,6 +38,7 @@ def test_as_many_parameters_as_in_the_paper(name, millions):
         assert round(sum(v.shape.num_elements() for v in tf.trainable_variables()) / 1e6, 1) == millions
 
 
+@pytest.mark.slow
 def test_the_pattern_is_for_what_depends_on_the_classes_training_or_not():
     network, small = NETWORKS["mobilenet_v1_025"], partial(build, "mobilenet_v1_025", [2, 32, 32, 3])
     ten, seven = shapes_of(small, 10, training=False), shapes_of(small, 7, training=True)
@@ -58,6 +59,7 @@ def test_training_updates_every_average_and_decays_all_but_depthwise_weights():
         assert len(dropped) == 1
 
 
+@pytest.mark.slow
 def test_dropout_keeps_the_share_it_is_told():
     with tf.Graph().as_default(), tf.Session() as session:
         net, images = Layers(training=True), tf.random.stateless_normal([2, 32, 32, 3], seed=[1, 2])
@@ -82,6 +84,7 @@ def test_any_size_gives_one_row_of_logits(side, training):
     check_one_row_of_logits(partial(build, "mobilenet_v1_025"), side, training)
 
 
+@pytest.mark.slow
 def test_a_size_known_only_when_running_changes_nothing():
     images = np.random.default_rng(1).uniform(-1, 1, (2, 45, 37, 3)).astype("float32")
     with tf.Graph().as_default(), tf.variable_scope("", reuse=tf.AUTO_REUSE), tf.Session() as session:
@@ -93,6 +96,7 @@ def test_a_size_known_only_when_running_changes_nothing():
         np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-5 * np.abs(first).max())
 
 
+@pytest.mark.slow
 def test_nchw_has_the_same_variables():
     net = channels_first(partial(build, "mobilenet_v1_025"), (2, 64, 96, 3))
     assert net.end_points["Conv2d_13_pointwise"].shape == [2, 256, 2, 3]
@@ -102,6 +106,7 @@ def test_nchw_has_the_same_variables():
         assert maps.shape == [2, 10, 1, 1]
 
 
+@pytest.mark.slow
 def test_windows_instead_of_global_pooling():
     for side, shape in ((224, [1, 10]), (64, [1, 10]), (320, [1, 2, 2, 10]), (None, [1, None, None, 10])):
         with tf.Graph().as_default():
@@ -116,6 +121,7 @@ def test_depths():
         assert variables["MobilenetV1/Conv2d_13_pointwise/weights"] == [1, 1, 10, 10]
 
 
+@pytest.mark.slow
 def test_output_stride_gives_the_same_features_more_densely():
     def features(images, output_stride):
         net = Layers(training=False)

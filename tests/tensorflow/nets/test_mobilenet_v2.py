@@ -28,6 +28,7 @@ def build(name, shape, num_classes=10, **options):
 
 # TF-Slim's table of published MobileNets: millions of parameters. They are those of 1,001 classes without the ones of
 # batch normalisation.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "millions"), [("mobilenet_v2", 3.47), ("mobilenet_v2_140", 6.06), ("mobilenet_v2_035", 1.66)]
 )
@@ -38,6 +39,7 @@ def test_as_many_parameters_as_published(name, millions):
         assert round(sum(counted) / 1e6, 2) == millions
 
 
+@pytest.mark.slow
 def test_the_pattern_is_for_what_depends_on_the_classes_training_or_not():
     network, small = NETWORKS["mobilenet_v2_035"], partial(build, "mobilenet_v2_035", [2, 32, 32, 3])
     ten, seven = shapes_of(small, 10, training=False), shapes_of(small, 7, training=True)
@@ -46,6 +48,7 @@ def test_the_pattern_is_for_what_depends_on_the_classes_training_or_not():
     assert all(name.startswith(network.scope + "/") for name in ten)
 
 
+@pytest.mark.slow
 def test_training_updates_every_average_and_decays_all_but_depthwise_weights():
     with tf.Graph().as_default():
         build("mobilenet_v2_035", [2, 32, 32, 3], training=True)
@@ -71,11 +74,13 @@ def test_features_and_the_depth_of_the_last_convolution(options, depth):
         assert "Logits" not in net.end_points and not any("Logits" in name for name in variables)
 
 
+@pytest.mark.slow
 @any_size
 def test_any_size_gives_one_row_of_logits(side, training):
     check_one_row_of_logits(partial(build, "mobilenet_v2_035"), side, training)
 
 
+@pytest.mark.slow
 def test_nchw_has_the_same_variables():
     expected = shapes_of(build, "mobilenet_v2_035", [2, 64, 96, 3], training=True)
     with tf.Graph().as_default():
@@ -97,6 +102,7 @@ def test_a_block_adds_its_input_where_the_shape_stays():
         assert net.end_points["layer_3/depthwise_output"].op.type == "Relu6"
 
 
+@pytest.mark.slow
 def test_output_stride_gives_the_same_features_more_densely():
     def features(images, output_stride):
         net = Layers(training=False)

@@ -41,6 +41,7 @@ def small_cells(monkeypatch):
     monkeypatch.setattr(nasnet, "REDUCTION", Cell(combinations, outputs=(2,)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "size", "kernel"),
     # 128 -> 63 -> 32 -> 16 -> 8 behind the first reduction, of which the windows of 5 with stride 3 leave 2.
@@ -77,6 +78,7 @@ def test_features(training, small_cells):
     assert not [name for name in variables if "FC" in name]
 
 
+@pytest.mark.slow
 def test_logits_pattern_hits_what_depends_on_the_classes(small_cells):
     # In training, with the auxiliary head; the variables of evaluation are among these.
     ten, seven = (thin("nasnet_cifar", [2, 8, 8, 3], num_classes, training=True)[2] for num_classes in (10, 7))
@@ -84,6 +86,7 @@ def test_logits_pattern_hits_what_depends_on_the_classes(small_cells):
     assert len({found.logits_pattern for found in NETWORKS.values()}) == 1
 
 
+@pytest.mark.slow
 def test_nchw_has_the_same_variables():
     last, _, variables = thin("nasnet_cifar", [2, 10, 16, 3], training=True)
     first, end_points, others = thin("nasnet_cifar", [2, 3, 10, 16], training=True, data_format="NCHW")
@@ -104,12 +107,14 @@ def test_smallest(name, training, small_cells):
             thin(name, [2, smallest - 1, smallest - 1, 3], training=training)
 
 
+@pytest.mark.slow
 def test_unknown_sizes_in_training_pool_the_auxiliary_head(small_cells):
     logits, end_points, variables = thin("nasnet_mobile", [None, None, None, 3], training=True)
     assert logits.shape.as_list() == end_points["AuxLogits"].shape.as_list() == [None, 10]
     assert variables["aux_1/aux_logits/Conv/weights"] == [1, 1, 128, 768]
 
 
+@pytest.mark.slow
 def test_unknown_size_gives_the_same_logits(small_cells):
     image = np.random.RandomState(0).uniform(-1, 1, (1, 37, 26, 3)).astype("float32")
     with tf.Graph().as_default():
@@ -127,6 +132,7 @@ def test_unknown_size_gives_the_same_logits(small_cells):
     assert results[2].sum() == pytest.approx(1, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_every_weight_has_a_gradient_in_training():
     with tf.Graph().as_default():
         tf.set_random_seed(1)
@@ -145,6 +151,7 @@ def test_every_weight_has_a_gradient_in_training():
             assert all(np.isfinite(gradient).all() for gradient in session.run(gradients, {images: batch}))
 
 
+@pytest.mark.slow
 def test_the_cell_behind_a_reduction_skips_its_input_or_not(small_cells):
     # Cell_1 stands behind the first reduction. Its input's input is Cell_0, of 2 states of depth 4; below is the stem.
     expected = {False: [1, 1, 8, 4], True: [1, 1, 1, 4]}
@@ -153,6 +160,7 @@ def test_the_cell_behind_a_reduction_skips_its_input_or_not(small_cells):
         assert variables["cell_1/path1_conv/weights"] == shape
 
 
+@pytest.mark.slow
 def test_dropping_is_for_training(small_cells):
     def random_operations(training: bool, **options) -> int:
         with tf.Graph().as_default() as graph:
@@ -168,6 +176,7 @@ def test_dropping_is_for_training(small_cells):
     assert random_operations(False, dense_dropout_keep_prob=0.5) == 0
 
 
+@pytest.mark.slow
 def test_all_weights_decay(small_cells):
     with tf.Graph().as_default():
         variables = built("nasnet_cifar", [2, 8, 8, 3])[2]

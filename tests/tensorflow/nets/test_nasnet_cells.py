@@ -153,6 +153,7 @@ def test_whole_images_are_dropped_and_the_others_scaled(dtype):
     np.testing.assert_allclose(got[kept, 0], 1.25, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cell", "branches"),
     [(nasnet.NORMAL, 8), (nasnet.REDUCTION, 9), (pnasnet.CELL, 9)],

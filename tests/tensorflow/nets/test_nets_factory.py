@@ -157,6 +157,7 @@ def test_batch_norm_fused_decides_on_the_variance(fused):
     assert 0 < change[0] < 0.2
 
 
+@pytest.mark.slow
 def test_batch_renorm(graph):
     tf.train.get_or_create_global_step()
     with shared():
@@ -190,6 +191,7 @@ def test_options_have_defaults_and_names_of_their_own(key):
     get_model_fn(key, "TRAIN", 10, **options)
 
 
+@pytest.mark.slow
 def test_features_without_classes():
     features, end_points = get_model_fn(NAME, "EVAL", None)(tf.zeros([2, 16, 16, 3]))
     assert features.shape == [2, 1, 1, 64] and features is end_points["global_pool"]
@@ -209,6 +211,7 @@ def test_one_model_function_may_be_called_twice():
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "normalised"),
     [
@@ -317,6 +320,7 @@ def test_networks_that_need_a_size():
     assert {"lenet", "cifarnet", "alexnet_v2", "overfeat", "vgg_16", "inception_v3", "pvanet"} <= set(SMALLEST)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", slow_if(SMALLEST, {"nasnet_large", "nasnet_mobile", "pnasnet_large"}.__contains__))
 def test_the_smallest_image(key):
     least = SMALLEST[key]

@@ -39,6 +39,7 @@ def small_cells(monkeypatch):
     monkeypatch.setattr(pnasnet, "CELL", Cell((((CURRENT, SEPARABLE_3X3), (PREVIOUS, IDENTITY)),), outputs=(2,)))
 
 
+@pytest.mark.slow
 def test_cells_are_strided_where_the_image_is_halved():
     _, end_points, variables = thin([2, 224, 224, 3])
     shapes = {name: value.shape.as_list()[1:] for name, value in end_points.items() if value.shape.rank == 4}
@@ -50,6 +51,7 @@ def test_cells_are_strided_where_the_image_is_halved():
     assert variables["cell_stem_1/path2_conv/weights"] == [1, 1, 8, 2]
 
 
+@pytest.mark.slow
 def test_auxiliary_head_in_training(small_cells):
     _, end_points, variables = thin([2, 128, 128, 3], training=True)
     _, without, evaluated = thin([2, 128, 128, 3])
@@ -75,12 +77,14 @@ def test_features(small_cells):
     assert not [name for name in variables if "FC" in name]
 
 
+@pytest.mark.slow
 def test_logits_pattern_hits_what_depends_on_the_classes(small_cells):
     # In training, with the auxiliary head; the variables of evaluation are among these.
     ten, seven = (thin([2, 32, 32, 3], num_classes, training=True)[2] for num_classes in (10, 7))
     assert len(differing_shapes(ten, seven, NETWORKS["pnasnet_mobile"].logits_pattern)) == 4
 
 
+@pytest.mark.slow
 def test_nchw_has_the_same_variables():
     last, _, variables = thin([2, 40, 64, 3], training=True)
     first, end_points, others = thin([2, 3, 40, 64], training=True, data_format="NCHW")

@@ -99,6 +99,7 @@ BLOCKS = {
 }
 
 
+@pytest.mark.slow
 def test_blocks_as_the_authors_count_them():
     variables, end_points = large().variables, large().end_points
     for block, (millions, length, depth) in BLOCKS.items():
@@ -237,6 +238,7 @@ def test_inception_block(block):
     np.testing.assert_allclose(got, y + shortcut, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_training():
     # conv1_1 and conv2_1; six C.ReLU blocks of 3; two blocks with pooling of 8, five without of 7, the last one of 8;
     # last_bn, fc6, fc7.
@@ -247,6 +249,7 @@ def test_training():
     assert large().updates == large().random_operations == 0
 
 
+@pytest.mark.slow
 def test_only_the_last_layer_depends_on_the_classes():
     ten, seven = trained().variables, smallest().variables
     assert ten.keys() == large().variables.keys()
@@ -259,12 +262,14 @@ def test_larger_images_are_pooled():
     assert trained().end_points["global_pool"] == [2, 1, 1, 4096]
 
 
+@pytest.mark.slow
 def test_smallest():
     assert smallest().output == [1, 7]
     assert "global_pool" not in smallest().end_points
     check_too_small(build, (1, NETWORK.smallest, NETWORK.smallest - 1, 3))
 
 
+@pytest.mark.slow
 def test_unknown_sizes_run():
     image = np.random.default_rng(0).uniform(-1, 1, [1, 170, 203, 3]).astype("float32")
     with tf.Graph().as_default(), tf.Session() as session:
@@ -282,12 +287,14 @@ def test_unknown_sizes_run():
         np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_features():
     features = built(num_classes=None)
     assert features.output == features.end_points["pvanet/fc7"] == [2, 1, 1, 4096]
     assert features.variables.keys() == large().variables.keys() - {"pvanet/fc8/weights", "pvanet/fc8/biases"}
 
 
+@pytest.mark.slow
 def test_channels_first():
     first = built((2, 3, 192, 224), training=True, data_format="NCHW")
     assert first.output == [2, 10]

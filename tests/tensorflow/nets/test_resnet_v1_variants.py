@@ -137,12 +137,14 @@ def test_options_of_one_are_no_options_of_the_other():
         build("resnet_v1_50_mox", (1, 32, 32, 3), official=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(NETWORKS))
 def test_features_and_unknown_sizes(name):
     assert NETWORKS[name].smallest == 1
     check_features_of_unknown_sizes(partial(build, name), sizes=(1, 19))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(NETWORKS))
 def test_channels_first_and_logits_pattern(name):
     ten = shapes_of(build, name, (2, 64, 96, 3), training=True)

@@ -27,6 +27,7 @@ def build(shape, num_classes=10, architecture=short, **options):
 
 
 # Keras states 25,613,800 parameters for ResNet50V2 with 1,000 classes, of which 45,440 are moving averages.
+@pytest.mark.slow
 def test_parameters():
     with tf.Graph().as_default():
         build((1, 64, 64, 3), 1000, architecture=NETWORKS["resnet_v2_50"].architecture)

@@ -32,6 +32,7 @@ def build(form, shape, num_classes=10, units=(1, 1, 1, 1), **options):
 
 # torchvision states these for 1,000 classes (`num_params` of ResNeXt50_32X4D_Weights), and 44,177,704 is its ResNet-101
 # with 32 groups of width 4. Form B only cuts form C's weights into pieces (paper, section 3.3 and figure 3).
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [

@@ -74,6 +74,7 @@ def test_a_variable_that_is_no_resource():
             get_optimizer_fn("adamw", 0.1)().minimize(tf.reduce_sum(w))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["adamw", "nadam", "lamb"])
 def test_in_a_run_with_dynamic_loss_scale_and_towers(name, tmp_path):
     """The same weights with one tower, and with two of half the batch; the slots have the same names."""

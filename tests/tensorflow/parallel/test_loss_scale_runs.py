@@ -71,6 +71,7 @@ def saved(directory):
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
 
+@pytest.mark.slow
 def test_many_steps_per_call_equal_single_steps(tmp_path, monkeypatch):
     monkeypatch.setattr(loss_scale, "_GOOD_STEPS_TO_DOUBLE", 4)
     many = run(tmp_path / "many", 40)
@@ -82,6 +83,7 @@ def test_many_steps_per_call_equal_single_steps(tmp_path, monkeypatch):
     assert saved(tmp_path / "many")["global_step"] == 40
 
 
+@pytest.mark.slow
 def test_a_run_that_was_interrupted_goes_on_bit_for_bit(tmp_path, monkeypatch):
     monkeypatch.setattr(loss_scale, "_GOOD_STEPS_TO_DOUBLE", 5)
     run(tmp_path / "whole", 30)
@@ -108,6 +110,7 @@ def test_a_checkpoint_of_a_run_with_another_scale(first, second, tmp_path, caplo
     assert not caplog.records
 
 
+@pytest.mark.slow
 def test_evaluation_of_such_a_checkpoint(tmp_path):
     run(tmp_path, 4)
     values = [run(tmp_path, 5, "EVAL", scale).log_info for scale in ("dynamic", 1)]

@@ -90,6 +90,7 @@ def test_what_belongs_to_a_variable_stands_beside_it_and_the_work_on_the_worker(
         assert not applied  # the updates are in the branch of a cond
 
 
+@pytest.mark.slow
 def test_workers_meet_under_the_same_names_and_runs_under_different_ones():
     def names(index, run):
         with run_graph(tf.Graph()) as graph:

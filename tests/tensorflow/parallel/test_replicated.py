@@ -133,6 +133,7 @@ def test_models(build, update, tmp_path):
     assert_same_as_one_tower(tmp_path, build, OPTIMIZERS["momentum"], update)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("optimizer", "update"), rotated([name for name in OPTIMIZERS if name != "momentum"], SHARED_AND_COPIED)
 )
@@ -154,6 +155,7 @@ def test_sparse_gradients_equal_dense_ones(update, tmp_path):
 # --- flags ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "update"), rotated(["norm", "global_norm", "value"], SHARED_AND_COPIED))
 def test_the_mean_is_clipped_not_the_parts(kind, update, tmp_path):
     mox.set_flag("gradient_clip_type", kind)
@@ -161,6 +163,7 @@ def test_the_mean_is_clipped_not_the_parts(kind, update, tmp_path):
     assert_same_as_one_tower(tmp_path, plain, OPTIMIZERS["momentum"], update)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", SHARED_AND_COPIED)
 @pytest.mark.parametrize("scale", [1024.0, "dynamic"])
 def test_loss_scale(scale, update, tmp_path):
@@ -172,6 +175,7 @@ def test_loss_scale(scale, update, tmp_path):
     assert_close(plain_weights, scaled)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", UPDATES)
 def test_an_overflow_on_one_tower_changes_nothing_but_the_scale(update, tmp_path):
     mox.set_flag("loss_scale", "dynamic")
@@ -196,6 +200,7 @@ def checkpoint_at_start(directory, build, update):
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", SHARED_AND_COPIED)
 @pytest.mark.parametrize("var_dtype", ["fp32", "fp16"])
 def test_half_precision(var_dtype, update, tmp_path):
@@ -213,6 +218,7 @@ def test_half_precision(var_dtype, update, tmp_path):
     assert two["w"].dtype == {"fp32": np.float32, "fp16": np.float16}[var_dtype]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", SHARED_AND_COPIED)
 def test_frozen_variables_stay_and_have_no_slots(update, tmp_path):
     mox.set_flag("trainable_exclude_patterns", "logits")
@@ -224,6 +230,7 @@ def test_frozen_variables_stay_and_have_no_slots(update, tmp_path):
 # --- several losses ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", UPDATES)
 def test_two_losses_with_scopes_of_their_own(update, tmp_path):
     """As in a GAN: all gradients come before any update, and each loss trains its scope."""
@@ -301,6 +308,7 @@ def test_all_towers_read_what_the_first_one_updates(update, tmp_path):
     assert -0.1 * sum(range(1, 17)) - 1e-4 <= values["w"] <= -0.1 * sum(range(16)) + 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", UPDATES)
 def test_a_learning_rate_that_is_a_variable_counts_on_all_towers(update, tmp_path):
     def optimizer_fn():

@@ -60,6 +60,7 @@ def boxes() -> dict[str, np.ndarray]:
     }
 
 
+@pytest.mark.slow
 def test_training_box_mirror_and_brightness():
     found = boxes()
     sides = np.stack([found["height"], found["width"], found["top"], found["left"]])
@@ -148,6 +149,7 @@ def test_training_depends_on_the_seed_alone(fast_mode):
     assert len({each.tobytes() for each in parallel}) == 40
 
 
+@pytest.mark.slow
 def test_encoded_images():
     image = photo(500, 600)
     for mode in ("TRAIN", "EVAL"):

@@ -91,6 +91,7 @@ def test_bad_sizes(size):
         get_data_augmentation_fn("lenet", "EVAL", output_height=size)
 
 
+@pytest.mark.slow
 @pytest.mark.realdata
 @pytest.mark.parametrize("name", ["resnet_v1_50", "inception_v3"])
 def test_photos(real_data, name):

@@ -106,6 +106,7 @@ def test_training_depends_on_the_seed_alone():
     assert len({each.tobytes() for each in parallel}) == 50
 
 
+@pytest.mark.slow
 def test_training_of_encoded_images():
     sides = {"seed": (5, 6), "resize_side_min": 64, "resize_side_max": 64}
     image = photo(300, 400)

@@ -56,6 +56,7 @@ def test_it_trains_evaluates_predicts_and_exports(tmp_path):
     assert "has not been increased" not in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_it_resumes_bit_for_bit(tmp_path, number):
     model_dir, whole = tmp_path / "model", tmp_path / "whole"
@@ -79,6 +80,7 @@ def test_it_resumes_bit_for_bit(tmp_path, number):
     assert_equal(model_dir, whole)
 
 
+@pytest.mark.slow
 def test_it_starts_from_another_checkpoint(tmp_path):
     first, second = tmp_path / "first", tmp_path / "second"
     launcher.output_of(PROGRAM, f"--output_dir={first}", "--do_train", "--num_train_steps=50")

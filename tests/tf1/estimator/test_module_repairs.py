@@ -6,6 +6,7 @@ import importlib
 
 import numpy as np
 import pandas as pd
+import pytest
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow import estimator
@@ -42,11 +43,13 @@ def rnn_classifier(directory, **kwargs):
     return contrib_estimator.RNNClassifier([column], model_dir=str(directory), **kwargs)
 
 
+@pytest.mark.slow
 def test_an_rnn_estimator_on_one_sequence(tmp_path):
     rnn_classifier(tmp_path, units=[4], cell_type="lstm").train(one_sequence, steps=2)
     assert tf.train.load_variable(str(tmp_path), "global_step") == 2
 
 
+@pytest.mark.slow
 def test_the_batch_may_be_known_from_the_context_alone(tmp_path):
     embedded = tf.feature_column.embedding_column(
         tf.feature_column.sequence_categorical_column_with_identity("x", 3), dimension=2
@@ -64,6 +67,7 @@ def test_the_batch_may_be_known_from_the_context_alone(tmp_path):
     assert tf.train.load_variable(str(tmp_path), "global_step") == 2
 
 
+@pytest.mark.slow
 def test_the_variables_of_stacked_cells_have_the_names_of_tensorflow_1(tmp_path):
     rnn_classifier(tmp_path, units=[4, 3], cell_type="gru").train(one_sequence, steps=1)
     shapes = dict(tf.train.list_variables(str(tmp_path)))

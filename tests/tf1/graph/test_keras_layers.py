@@ -89,6 +89,7 @@ def manual_model_json() -> str:
     return models.Model(inputs=inputs, outputs=list(manual_model(*inputs))).to_json()
 
 
+@pytest.mark.slow
 def test_the_model_of_the_manual_has_the_same_variables_built_by_code_and_from_json(graph: Any) -> None:
     by_code = train_manual_model(manual_model)
     with tf.Graph().as_default():
@@ -220,6 +221,7 @@ def test_dropout_works_in_a_graph(graph: Any) -> None:
         assert session.run(plain).tolist() == [1.0] * 100
 
 
+@pytest.mark.slow
 def test_the_recorder_waits_for_tf_keras() -> None:
     program = (
         "import sys\n"

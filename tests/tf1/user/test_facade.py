@@ -109,6 +109,7 @@ def test_imports_of_all_forms(tmp_path):
     assert result.stderr == ""
 
 
+@pytest.mark.slow
 def test_graph_mode_without_noise(tmp_path):
     script = """
         import tensorflow as tf
@@ -159,6 +160,7 @@ def test_a_script_may_choose_another_mode(tmp_path):
     assert result.stdout == "done\n", result.stderr
 
 
+@pytest.mark.slow
 def test_the_start_up_lines_of_tensorflow_can_be_had(tmp_path):
     import os
 

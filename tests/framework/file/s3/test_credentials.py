@@ -136,6 +136,7 @@ def test_a_role_that_is_refused_is_an_error_at_once(cloud, store, monkeypatch, t
     assert store.tokens == []
 
 
+@pytest.mark.slow
 @needs_botocore
 def test_credentials_that_cannot_be_fetched_are_asked_for_again(cloud, store, monkeypatch):
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{cloud.url}/container")

@@ -40,6 +40,7 @@ def has_begun(log_dir: Path) -> bool:
     return any(saved_steps(log_dir)[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ps", "flags", "victim"), cells("worker 1 in sync", "ps 0 in async", "worker 0 in collective")
 )
@@ -72,6 +73,7 @@ def processes_of(launcher: int) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ps", "flags", "victim"), cells("worker 1 in collective"))
 def test_with_the_supervisor_the_job_ends_at_its_target(tmp_path, ps, flags, victim):
     log = tmp_path / "log"

@@ -21,6 +21,7 @@ def check(log_dir, expected, bias, step):
 NOTHING_LEFT_OUT = ["--min_size_in_kb=0", "--dgc_sparsity_strategy=0", "--dgc_momentum_factor_masking=False"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], NOTHING_LEFT_OUT], ids=["small", "sparsity 0"])
 def test_what_leaves_nothing_out_is_the_plain_training(tmp_path, flags):
     """Also where one of the workers has no sample left; the momentum is that of the optimizer."""
@@ -56,6 +57,7 @@ def compressed(steps, workers, sparsities, per_epoch, momentum=MOMENTUM, masking
     return point
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("workers", "flags", "settings"),
     [

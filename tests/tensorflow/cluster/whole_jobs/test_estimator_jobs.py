@@ -29,6 +29,7 @@ def test_a_job_by_tf_config_trains_to_its_target_and_is_evaluated(tmp_path):
     assert "ENDED" not in running["ps 0"].log
 
 
+@pytest.mark.slow
 def test_without_train_and_evaluate(tmp_path):
     """The ps serves there too, and the settings of the session are the user's, without filters of devices."""
     with job(tmp_path, call="train", session_config=True) as running:
@@ -37,6 +38,7 @@ def test_without_train_and_evaluate(tmp_path):
     assert saved_step(tmp_path) == 200
 
 
+@pytest.mark.slow
 def test_synchronous_workers(tmp_path):
     with job(tmp_path, sync=True, steps=20) as running:
         codes = running.wait()
@@ -44,6 +46,7 @@ def test_synchronous_workers(tmp_path):
     assert 20 <= saved_step(tmp_path) <= 21
 
 
+@pytest.mark.slow
 def test_the_data_end_first(tmp_path):
     """The last checkpoint has the steps of all workers, and the evaluator notices that no other will come."""
     with job(tmp_path, evaluator=True, supervised=True, batches=40, steps=10_000, throttle=600, meet=2) as running:
@@ -53,6 +56,7 @@ def test_the_data_end_first(tmp_path):
     assert evaluated(running["evaluator 0"].log)[-1] == 80
 
 
+@pytest.mark.slow
 def test_a_signal_to_one_worker_stops_all(tmp_path):
     with job(tmp_path, steps=100_000, delay=0.002) as running:
         running.wait_until(lambda: any(saved_steps(tmp_path)))
@@ -67,6 +71,7 @@ def test_a_signal_to_one_worker_stops_all(tmp_path):
     assert saved_step(tmp_path) == step + 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "victim",
     ["ps 0", pytest.param("worker 0", marks=pytest.mark.slow), pytest.param("worker 1", marks=pytest.mark.slow)],

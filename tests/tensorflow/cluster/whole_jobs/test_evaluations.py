@@ -60,6 +60,7 @@ def loss_of(weights, bias, samples):
     return float(((features @ weights + bias - labels) ** 2).mean())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "batches"),
     [
@@ -88,6 +89,7 @@ def test_all_workers_see_the_mean_of_all_samples(tmp_path, layout, batches):
     assert done["worker 0"].result == done["worker 1"].result == {"global_step": 12}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ps", "workers", "flags"), layouts("collective"))
 def test_early_stopping_comes_after_the_same_step_and_restores_the_best(tmp_path, ps, workers, flags):
     """The monitored number never changes: the first evaluation is the best, the third ends the training."""
@@ -107,6 +109,7 @@ def test_early_stopping_comes_after_the_same_step_and_restores_the_best(tmp_path
     assert again["worker 1"].result == {"global_step": 3 * EPOCH}, again.logs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ps", "workers", "flags"), layouts("ps"))
 def test_a_plateau_lowers_the_rate_of_all(tmp_path, ps, workers, flags):
     if flags:
@@ -124,6 +127,7 @@ def test_a_plateau_lowers_the_rate_of_all(tmp_path, ps, workers, flags):
     assert expected != pytest.approx(trained(11)[0].tolist(), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_chief_decides_for_workers_that_do_not_go_in_step(tmp_path):
     log_dir = tmp_path / "log"
     told = evaluating(
@@ -143,6 +147,7 @@ def test_the_chief_decides_for_workers_that_do_not_go_in_step(tmp_path):
     assert numbers == pytest.approx([(EVALUATED - 1) / 2] * 3, abs=6e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ps", [0, 1], ids=["collective", "ps"])
 def test_a_signal_ends_an_evaluation_on_all_workers_and_it_is_made_up_for(tmp_path, ps):
     log_dir = tmp_path / "log"

@@ -17,6 +17,7 @@ def scalars(directory):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ps", [0, 1], ids=["collective", "ps"])
 def test_norm_and_rate_are_those_of_the_step(ps, tmp_path):
     done = finished(tmp_path, 2, ps, [f"--log_directory={tmp_path / 'log'}"], script=PROGRAMS / "hooks_job.py")

@@ -54,6 +54,7 @@ def test_weights_and_losses_are_those_of_numpy(tmp_path, ps, towers, flags):
     assert done["worker 1"].result["runs"][0]["checkpoint"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("firewall", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_three_collective_workers(tmp_path, firewall):
     """Around a ring of their own, and by TensorFlow's collectives where its ports are closed."""
@@ -63,6 +64,7 @@ def test_three_collective_workers(tmp_path, firewall):
         assert ("only the ports of --worker_hosts are open" in process.log) == firewall
 
 
+@pytest.mark.slow
 def test_a_training_moves_between_all_layouts(tmp_path):
     """Each part goes on where the last one stopped: variables, momentum and place in the data.
 
@@ -158,6 +160,7 @@ print('RESULT', json.dumps(results), flush=True)
 """
 
 
+@pytest.mark.slow
 def test_every_sample_of_our_own_data_sets_is_seen_once(tmp_path):
     """Also in batches that do not come out even; a generator is shared out by the batch."""
     for number in range(23):
@@ -191,6 +194,7 @@ def test_every_sample_of_our_own_data_sets_is_seen_once(tmp_path):
 # --- ends and stops ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "flags",
     [
@@ -216,6 +220,7 @@ def test_async_workers_end_near_the_target(tmp_path, flags):
     assert saved_steps(log) == [0, step]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ps", [1, 0], ids=["sync", "collective"])
 def test_sigterm_to_one_worker_stops_all_at_the_same_step(tmp_path, ps):
     log = tmp_path / "log"
@@ -231,6 +236,7 @@ def test_sigterm_to_one_worker_stops_all_at_the_same_step(tmp_path, ps):
     check_weights(log, reference(57, 2000, (last, 2, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "victim", [pytest.param(0, id="the chief", marks=pytest.mark.slow), pytest.param(1, id="another")]
 )
@@ -259,6 +265,7 @@ def test_a_hook_of_one_worker_stops_all_at_the_same_step(tmp_path, ps):
     check_weights(log, reference(57, 300, (last, 2, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ps", [1, 0], ids=["sync", "collective"])
 def test_two_trainings_and_an_evaluation_in_one_script(tmp_path, ps):
     """The second training goes on from the first; only the chief evaluates."""
@@ -274,6 +281,7 @@ def test_two_trainings_and_an_evaluation_in_one_script(tmp_path, ps):
     assert "[EVAL]" in done["worker 0"].log and "[EVAL]" not in done["worker 1"].log
 
 
+@pytest.mark.slow
 def test_a_controller_serves_until_the_workers_have_ended(tmp_path):
     ports = free_ports(3)
     addresses = [f"127.0.0.1:{port}" for port in ports]

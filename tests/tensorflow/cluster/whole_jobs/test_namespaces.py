@@ -156,6 +156,7 @@ def test_a_cable_that_is_cut(tmp_path, hosts):
             one.kill()
 
 
+@pytest.mark.slow
 def test_a_worker_with_the_index_of_another_host(tmp_path, hosts):
     """It says so at once when it cannot reach the others: both hosts are told that they are worker 1."""
     ports = free_ports(2)

@@ -119,6 +119,7 @@ def test_elastic_averaging_of_two_workers(tmp_path, script):
     np.testing.assert_allclose(again["w"], last["w"], atol=0.2)
 
 
+@pytest.mark.slow
 def test_a_function_that_makes_easgd_inside(tmp_path, script):
     """As the manual writes its optimizers. A function that cannot be called before model_fn is told what to do."""
     training = {"wrappers": EASGD, "steps": 40, "hidden": "global_step", "log_dir": str(tmp_path / "log")}
@@ -155,6 +156,7 @@ def reference(batches_of_steps, count, rate=0.02):
     return w, b
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ps", "flags", "endless"),
     [

@@ -139,6 +139,7 @@ def test_file_urls_and_relative_paths(tmp_path, monkeypatch):
         assert (found.base_dir, found.classes) == (f"{tmp_path}/data", {"a": ["1.jpg"]})
 
 
+@pytest.mark.slow
 def test_the_same_in_another_locale(tmp_path):
     put(tmp_path, f"é/{BYTES_NAME}", "é/ä.jpg", "z/1.jpg")
     code = (

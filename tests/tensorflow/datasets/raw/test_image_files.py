@@ -83,6 +83,7 @@ def test_obs_urls_lead_to_the_same_store(folder, url, monkeypatch):
     assert same(read(folder), read(url.replace("s3://", "obs://")))
 
 
+@pytest.mark.slow
 def test_augmented_batches_are_those_of_the_local_copy(folder, url):
     def batches(base_dir):
         augment = mox.get_data_augmentation_fn("resnet_v1_50", mox.ModeKeys.TRAIN, 16, 16)
@@ -97,11 +98,13 @@ def test_the_number_of_requests_changes_nothing(folder, url, requests):
     assert same(read(folder), read(url))
 
 
+@pytest.mark.slow
 def test_readers_of_the_manual_work(folder, url):
     stored = read(url, reader_class=mox.AsyncRawGenerator, num_readers=40, reader_kwargs={"num_processes": 2})
     assert same(read(folder), stored)
 
 
+@pytest.mark.slow
 def test_two_workers_request_their_own_samples_only(folder, url, proxy):
     parts = []
     for index in range(2):
@@ -114,12 +117,14 @@ def test_two_workers_request_their_own_samples_only(folder, url, proxy):
     assert same(parts[1], read(folder, "image_name", "image", shard=(0, 2, 1)))
 
 
+@pytest.mark.slow
 def test_a_start_in_the_middle_requests_nothing_before_it(folder, url, proxy):
     stored = read(url, "image_name", "label", shard=(70, 1, 0))
     assert len(fetched_keys(proxy, ".png")) == 31
     assert same(stored, read(folder, "image_name", "label", shard=(70, 1, 0)))
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_as_the_local_one(folder, url, tmp_path):
     def train(base_dir, log_dir, steps):
         def input_fn(mode, **_):
@@ -170,6 +175,7 @@ def test_an_empty_class_folder_is_found(url):
         mox.ImageClassificationRawMetadata(url)
 
 
+@pytest.mark.slow
 def test_a_copy_in_redirect_dir(folder, url, s3_folder):
     stored = mox.ImageClassificationRawMetadata(str(folder), redirect_dir=url)
     assert same(read(folder), read(stored))
@@ -201,6 +207,7 @@ def test_missing_and_broken_objects_are_bad_samples(folder, url, tmp_path, proxy
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["500", "503", "reset_body", "truncate"])
 def test_passing_faults_change_nothing(folder, url, proxy, fault):
     metadata = mox.ImageClassificationRawMetadata(url)
@@ -226,6 +233,7 @@ def test_a_store_that_is_away_ends_the_run_with_its_error(url, proxy, tmp_path):
 # --- the cache --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_was_read_once_is_not_fetched_again(folder, url, proxy, tmp_path):
     FLAGS.set("data_cache_dir", str(tmp_path / "cache"))
     first = read(url, num_epochs=3, shuffle=False)
@@ -235,6 +243,7 @@ def test_what_was_read_once_is_not_fetched_again(folder, url, proxy, tmp_path):
     assert same(again, read(folder))
 
 
+@pytest.mark.slow
 def test_a_changed_object_is_fetched_again(folder, url, proxy, tmp_path):
     FLAGS.set("data_cache_dir", str(tmp_path / "cache"))
     read(url)
@@ -245,6 +254,7 @@ def test_a_changed_object_is_fetched_again(folder, url, proxy, tmp_path):
     assert len(fetched_keys(proxy, ".png")) == 101 + 10
 
 
+@pytest.mark.slow
 def test_a_decoded_cache_spares_the_requests_too(folder, url, proxy, tmp_path):
     options = {"cache_dir": str(tmp_path / "decoded"), "remove_cache_on_finish": False}
     assert same(read(folder), read(url, **options))
@@ -257,6 +267,7 @@ def test_a_decoded_cache_spares_the_requests_too(folder, url, proxy, tmp_path):
 # --- several labels ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_several_labels(tmp_path, s3_folder, proxy):
     root = tmp_path / "many"
     for number in range(30):

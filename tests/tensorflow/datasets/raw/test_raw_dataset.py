@@ -74,6 +74,7 @@ def test_epochs(metadata):
     assert names_of(metadata, num_epochs=None, most=40) == (ALL * 4)[:40]
 
 
+@pytest.mark.slow
 def test_shuffled_epochs(metadata):
     names = names_of(metadata, num_epochs=3, shuffle=True, seed=1)
     epochs = [names[:11], names[11:22], names[22:]]
@@ -152,6 +153,7 @@ def test_private_threads_are_made(metadata, given, made):
 # --- cache ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_cache_is_used_and_believed(tmp_path, monkeypatch):
     folder, cache = tmp_path / "images", tmp_path / "cache"
     images = write_folder(folder, {"a": 6})

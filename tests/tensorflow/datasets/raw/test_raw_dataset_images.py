@@ -54,6 +54,7 @@ def test_an_augmentation_of_the_users_own(metadata, images):
             np.testing.assert_array_equal(image, images[name][:5, :6] / np.float32(2))
 
 
+@pytest.mark.slow
 def test_our_augmentation_is_repeated_exactly_under_a_seed(metadata, tmp_path):
     augment = mox.get_data_augmentation_fn("cifarnet", mox.ModeKeys.TRAIN, 8, 8)
     ways = [
@@ -76,6 +77,7 @@ def test_our_augmentation_is_repeated_exactly_under_a_seed(metadata, tmp_path):
     assert any(not np.array_equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Seed 3 from outer graph")
 @pytest.mark.parametrize("nested", [False, True])
 def test_random_numbers_of_the_users_own_are_repeated_exactly_under_a_seed(metadata, nested):

@@ -88,6 +88,7 @@ class TestBadRecords:
             assert [bad.offset for bad in result.bad_samples] == [offsets[1]]
         assert len(listed_bad_samples(tmp_path / "log")) == 1
 
+    @pytest.mark.slow
     def test_a_long_stretch_of_bad_records(self, tmp_path):
         """Longer than all that is read ahead, so that nothing good comes out for a while."""
         mox.set_flag("max_bad_samples", 2000)

@@ -32,6 +32,7 @@ def stages(files):
     return [(str(files / "small" / "train-*"), 4, 16, 0.08), (str(files / "large" / "train-*"), 2, 24, 0.5)]
 
 
+@pytest.mark.slow
 def test_sizes_switch_at_their_step_and_labels_are_shifted(files):
     with tf.Graph().as_default(), tf.Session() as session:
         dataset = ProgressiveImagenetDataset(10, stages(files), [3], labels_offset=1, private_num_threads=2)

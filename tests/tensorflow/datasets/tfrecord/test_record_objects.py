@@ -71,6 +71,7 @@ def test_two_workers_and_a_start_in_the_middle(folder, url):
     assert len({int(number) for part in parts for (number,) in part}) == 300
 
 
+@pytest.mark.slow
 def test_files_are_fetched_once_and_the_index_is_kept(folder, url, proxy, tmp_path):
     FLAGS.set("data_cache_dir", str(tmp_path / "cache"))
     assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
@@ -116,6 +117,7 @@ def test_only_files_that_changed_are_indexed_again(folder, url, proxy, machine):
     assert same(read(folder), read(url))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gigabytes", [2e-5, 1e-9])
 def test_files_that_do_not_fit_are_read_in_parts(folder, url, proxy, tmp_path, gigabytes):
     """One file of about 20 kB fits, or none."""
@@ -136,6 +138,7 @@ def test_neighbours_are_one_request(url, proxy, tmp_path):
     assert len(fetched_keys(proxy, ".tfrecord")) < 30
 
 
+@pytest.mark.slow
 def test_a_damaged_copy_is_noticed(folder, url, proxy, tmp_path):
     FLAGS.set("data_cache_dir", str(tmp_path / "cache"))
     read(url)
@@ -171,6 +174,7 @@ def test_a_damaged_copy_does_not_spoil_the_index_of_all(url, machine, tmp_path):
     assert BaseTFRecordMetadata(url, "*.tfrecord").num_samples == 500
 
 
+@pytest.mark.slow
 def test_damaged_and_changed_records_are_bad_samples(folder, url, tmp_path):
     offsets = write(folder / "part-1.tfrecord", [example({"id": n, "text": b"x" * 50}) for n in range(90)])
     flip_byte(folder / "part-1.tfrecord", offsets[5] + 30)
@@ -219,6 +223,7 @@ def test_a_store_that_is_away_ends_the_run_with_its_error(url, proxy, tmp_path):
     assert not (tmp_path / "log" / "bad_samples.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_resumed_run_goes_on_as_the_local_one(folder, url, tmp_path):
     def train(base_dir, log_dir, steps):
         def input_fn(mode, **_):
@@ -281,6 +286,7 @@ def images(tmp_path, s3_folder) -> tuple[str, str]:
     return str(tmp_path / "slim"), s3_folder
 
 
+@pytest.mark.slow
 def test_image_records(images):
     def samples(base_dir):
         metadata = mox.ImageClassificationTFRecordMetadata(base_dir, "flowers_train_*")
@@ -295,6 +301,7 @@ def test_image_records(images):
     assert same(*map(samples, images))
 
 
+@pytest.mark.slow
 def test_a_decoded_cache(images, tmp_path):
     def samples(base_dir, **options):
         metadata = mox.ImageClassificationTFRecordMetadata(base_dir, "flowers_train_*")
@@ -305,6 +312,7 @@ def test_a_decoded_cache(images, tmp_path):
     assert samples(images[0]) == samples(images[1], cache_dir=str(tmp_path / "decoded"))
 
 
+@pytest.mark.slow
 def test_known_data_sets_and_decoders(images):
     def samples(base_dir):
         with tf.Graph().as_default(), tf.Session() as session:
@@ -318,6 +326,7 @@ def test_known_data_sets_and_decoders(images):
     assert same(*map(samples, images))
 
 
+@pytest.mark.slow
 def test_growing_images(images):
     def samples(base_dir):
         with tf.Graph().as_default(), tf.Session() as session:

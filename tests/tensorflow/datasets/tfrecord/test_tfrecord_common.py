@@ -120,6 +120,7 @@ class TestGoingOn:
         assert all(set(epoch) == set(epochs[0]) for epoch in epochs[:-1])
         assert epochs[0] != epochs[1] and len(epochs[0]) == count
 
+    @pytest.mark.slow
     def test_shuffled_records(self, tmp_path):
         write_numbers(tmp_path / "data", [100, 50])
         self.compare(tmp_path, lambda mode, **kwargs: numbers(tmp_path / "data").get(["id"]), 150, batch_size=4)
@@ -134,10 +135,12 @@ class TestGoingOn:
             flip_byte(tmp_path / "data" / "a.tfrecord", offsets[i] + 12 + 4)
         return 140
 
+    @pytest.mark.slow
     def test_with_bad_records_among_them(self, tmp_path):
         count = self.damaged(tmp_path)
         self.compare(tmp_path, lambda mode, **kwargs: numbers(tmp_path / "data").get(["id"]), count, batch_size=4)
 
+    @pytest.mark.slow
     def test_batches_of_the_data_set_s_own(self, tmp_path):
         count = self.damaged(tmp_path)
 

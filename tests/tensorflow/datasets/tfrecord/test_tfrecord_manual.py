@@ -216,6 +216,7 @@ if __name__ == '__main__':
 """
 
 
+@pytest.mark.slow
 def test_a_script_of_the_time(tmp_path):
     """Icebergs are bright in the first band: the script finds that out, and names its answers right."""
     generator = np.random.default_rng(0)

@@ -80,6 +80,7 @@ def test_the_network_decides_the_size(folder):
     assert sheet.size == (224 + 12, 224 + 30)
 
 
+@pytest.mark.slow
 def test_a_seed_decides_what_is_shown(folder):
     first, again, other = (
         np.asarray(make_contact_sheet(folder, augmentation="vgg_16", size=48, samples=6, seed=seed))
@@ -89,6 +90,7 @@ def test_a_seed_decides_what_is_shown(folder):
     assert (first != other).any()
 
 
+@pytest.mark.slow
 def test_it_is_what_training_gets(folder, monkeypatch):
     """The tile is the sample of a dataset with the same seed, brought back to 0 to 255."""
     from moxing.tensorflow.datasets.raw.raw_dataset import ImageClassificationRawDataset

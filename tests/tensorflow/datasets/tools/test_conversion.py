@@ -76,6 +76,7 @@ def test_bad_images_are_left_out_and_listed(tmp_path):
     assert len(read_all(lambda: ImageClassificationTFRecordDataset(metadata, num_epochs=1))) == 18
 
 
+@pytest.mark.slow
 def test_a_killed_conversion_goes_on(tmp_path):
     # Large enough that there is time for the kill.
     write_files(

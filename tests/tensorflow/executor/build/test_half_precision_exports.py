@@ -151,6 +151,7 @@ def test_networks_trained_in_half_precision_and_nchw_serve_on_a_cpu(tmp_path, ca
     assert not [line for line in warnings if "differs" in line or "not compared" in line]
 
 
+@pytest.mark.slow
 def test_an_export_of_use_fp16_has_no_half_precision(tmp_path):
     mox.set_flag("use_fp16", True)
     mox.set_flag("exact_fp16", True)
@@ -217,6 +218,7 @@ def test_outputs_in_half_precision_are_compared(dtype, tmp_path, caplog):
     assert not [record.getMessage() for record in caplog.records]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exact", [False, True])
 def test_mixed_precision_of_section_1_5(exact, tmp_path, caplog):
     caplog.set_level("WARNING", logger="tensorflow")

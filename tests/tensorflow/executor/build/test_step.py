@@ -42,6 +42,7 @@ def test_eval_means_over_all_samples(towers, first_clone, tmp_path, caplog):
     assert printed[-1] == pytest.approx(expected.mean(), abs=6e-4)
 
 
+@pytest.mark.slow
 def test_summaries_are_written_once(tmp_path):
     def with_summary(inputs, mode):
         spec = model_fn(inputs, mode)

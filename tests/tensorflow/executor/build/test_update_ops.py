@@ -31,6 +31,7 @@ def layers_norm(x, training):
     return tf.layers.batch_normalization(x, momentum=0.5, training=training, name="norm")
 
 
+@pytest.mark.slow
 def test_keras_first_imported_in_model_fn():
     """In a new process, where `tf.keras` is first touched while the model is built."""
     code = """

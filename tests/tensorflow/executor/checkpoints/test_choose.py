@@ -92,6 +92,7 @@ def test_all_damaged_is_an_error(tmp_path):
         train(tmp_path, 10)
 
 
+@pytest.mark.slow
 def test_log_dir_wins_over_checkpoint_path(tmp_path, caplog):
     train(tmp_path / "a", 5)
     train(tmp_path / "b", 7)

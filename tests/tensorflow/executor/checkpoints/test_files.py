@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from digits_model import evaluate, prefixes, train
 
 from moxing.tensorflow.executor.checkpoints.files import (
@@ -49,6 +50,7 @@ def test_remove_takes_the_files_of_one_checkpoint(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["model.ckpt-10.index"]
 
 
+@pytest.mark.slow
 def test_damaged_position_starts_the_data_over_and_says_so(tmp_path, caplog):
     train(tmp_path, 5)
     (tmp_path / "model.ckpt-5.moxing.json").write_text("{")
@@ -56,6 +58,7 @@ def test_damaged_position_starts_the_data_over_and_says_so(tmp_path, caplog):
     assert "Cannot read" in caplog.text and "reading the data from the start" in caplog.text
 
 
+@pytest.mark.slow
 def test_the_place_in_the_data_is_only_missed_by_a_run_that_goes_on(tmp_path, caplog):
     train(tmp_path, 5)
     (tmp_path / "model.ckpt-5.moxing.json").unlink()

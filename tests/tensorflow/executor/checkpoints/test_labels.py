@@ -38,6 +38,7 @@ def run(base: Path, mode=mox.ModeKeys.TRAIN, **kwargs):
     )
 
 
+@pytest.mark.slow
 def test_labels_stand_beside_the_checkpoint_and_in_the_export(tmp_path):
     base = make_folder(tmp_path / "data", "乙", "a b", "甲")
     (base / "labels.txt").write_text("0: 甲\n1: 乙\n2: a b\n")
@@ -47,6 +48,7 @@ def test_labels_stand_beside_the_checkpoint_and_in_the_export(tmp_path):
         assert path.read_text(encoding="utf-8") == "0: 甲\n1: 乙\n2: a b\n"
 
 
+@pytest.mark.slow
 def test_going_on_with_other_classes_is_an_error_that_names_them(tmp_path):
     run(make_folder(tmp_path / "one", "a", "b", "c"), log_dir=str(tmp_path / "log"), max_number_of_steps=2)
     other = make_folder(tmp_path / "two", "a", "c", "d")
@@ -58,6 +60,7 @@ def test_going_on_with_other_classes_is_an_error_that_names_them(tmp_path):
     assert (tmp_path / "new" / "labels.txt").read_text() == "0: a\n1: c\n2: d\n"
 
 
+@pytest.mark.slow
 def test_evaluating_other_classes_is_warned_of(tmp_path, caplog):
     run(make_folder(tmp_path / "one", "a", "b"), log_dir=str(tmp_path / "log"), max_number_of_steps=2)
     with caplog.at_level("WARNING", logger="tensorflow"):

@@ -70,6 +70,7 @@ def test_an_evaluation_does_not_miss_the_step(tmp_path, caplog):
     assert "4 variables restored, 0 skipped by patterns, 0 missing there" in caplog.text
 
 
+@pytest.mark.slow
 def test_warm_start_with_patterns(tmp_path, caplog):
     train(tmp_path / "first", 5)
     trained = weights(tmp_path / "first" / "model.ckpt-5")
@@ -105,6 +106,7 @@ def test_include_patterns(tmp_path):
     assert weights(tmp_path / "second" / "model.ckpt-0")["global_step"] == 0
 
 
+@pytest.mark.slow
 def test_v1_format_of_2016(tmp_path):
     """The single-file format that published checkpoints came in."""
     train(tmp_path / "first", 5)

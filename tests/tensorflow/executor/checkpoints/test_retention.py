@@ -54,6 +54,7 @@ def test_a_resumed_run_goes_on():
     assert third.state()[KEY]["kept"] == ["model.ckpt-1"]
 
 
+@pytest.mark.slow
 def test_a_run_keeps_them(tmp_path):
     mox.set_flag("keep_checkpoint_max", 2)
     mox.set_flag("keep_checkpoint_every_n_hours", 1000)

@@ -50,6 +50,7 @@ def test_early_stopping_ends_the_run(caplog):
     assert [(step, text.split()[1]) for step, text in evaluated(caplog, "[E]")] == expected
 
 
+@pytest.mark.slow
 def test_early_stopping_over_a_restart(tmp_path, caplog):
     caplog.set_level("INFO")
     assert run(early(patience=3), tmp_path, steps=70).global_step == 70

@@ -6,6 +6,7 @@ import threading
 import time
 from functools import partial
 
+import pytest
 from digits_model import train, weights
 from uploaded import named, save_into, step, wait_for
 
@@ -28,6 +29,7 @@ def test_the_marker_comes_behind_the_files_and_before_the_removals(proxy, s3_fol
     assert min(removed) > marker
 
 
+@pytest.mark.slow
 def test_a_reader_never_sees_half_of_one(s3_folder, tmp_path):
     """While a training saves as fast as it can, whatever the marker names can be read."""
     mox.set_flag("keep_checkpoint_max", 3)

@@ -34,6 +34,7 @@ def test_a_checkpoint_that_is_not_there(s3_folder, name):
         evaluate(s3_folder + name)
 
 
+@pytest.mark.slow
 def test_a_damaged_one_is_passed_over(s3_folder, lines):
     train(s3_folder, 5)
     train(s3_folder, 10)
@@ -66,6 +67,7 @@ def test_without_its_marker_a_checkpoint_does_not_count(s3_folder, lines):
     assert any(line.startswith(f"{s3_folder} has files of checkpoints and no object 'checkpoint'") for line in lines())
 
 
+@pytest.mark.slow
 def test_labels_and_bad_samples_go_on(s3_folder, tmp_path):
     from PIL import Image
 
@@ -95,6 +97,7 @@ def test_labels_and_bad_samples_go_on(s3_folder, tmp_path):
         run_line(**{**settings, "max_number_of_steps": 300})
 
 
+@pytest.mark.slow
 def test_export_versions_that_are_on_the_store_are_taken(s3_folder):
     def versioned(inputs, mode):
         spec = model_fn(inputs, mode)
@@ -112,6 +115,7 @@ def test_export_versions_that_are_on_the_store_are_taken(s3_folder):
     assert mox.file.exists(s3_folder + "/model/saved_model.pb")
 
 
+@pytest.mark.slow
 def test_the_best_checkpoint_goes_on(s3_folder, tmp_path):
     def evaluated(inputs, mode):
         spec = model_fn(inputs, mode)

@@ -70,6 +70,7 @@ def test_without_the_rest_of_an_export_its_graph_does_not_come(proxy, s3_folder)
     assert named(s3_folder) == ["model.ckpt-0", "model.ckpt-2"]
 
 
+@pytest.mark.slow
 def test_after_a_failure_that_took_long_the_next_attempt_is_soon(s3_folder, stage, mirror, monkeypatch):
     def send(self, path, relative):
         time.sleep(1.5)
@@ -82,6 +83,7 @@ def test_after_a_failure_that_took_long_the_next_attempt_is_soon(s3_folder, stag
     monkeypatch.undo()
 
 
+@pytest.mark.slow
 def test_event_files_come_where_checkpoints_are_written_faster_than_sent(s3_folder, stage, mirror, monkeypatch):
     really_send = Uploader.send
 
@@ -234,6 +236,7 @@ def test_a_cluster_goes_on_from_the_store_after_a_death(s3_folder, tmp_path):
     assert not list((tmp_path / "temporary").glob("moxing-*-*"))
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_an_upload_it_goes_on_with_an_empty_disk(proxy, s3_folder, tmp_path):
     """The last checkpoint that was committed counts, and from there on everything is as if nothing had happened."""
     endpoint = {"S3_ENDPOINT": proxy.endpoint}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from digits_model import evaluate, train
 from uploaded import checkpoints
 
 import moxing.tensorflow as mox
 
 
+@pytest.mark.slow
 def test_restart_of_a_local_log_dir_with_a_checkpoint_of_the_store(s3_folder, tmp_path):
     train(s3_folder, 5)
     train(tmp_path / "log", 9)

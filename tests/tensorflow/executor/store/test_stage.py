@@ -60,6 +60,7 @@ def test_goes_on_from_the_store(s3_folder, tmp_path, lines):
     assert position["seed"] == json.loads((tmp_path / "copy" / "model.ckpt-13.moxing.json").read_text())["seed"]
 
 
+@pytest.mark.slow
 def test_seeded_run_equals_a_local_one(s3_folder, tmp_path):
     train(tmp_path / "local", 1)
     mox.file.copy_parallel(str(tmp_path / "local"), s3_folder)
@@ -70,6 +71,7 @@ def test_seeded_run_equals_a_local_one(s3_folder, tmp_path):
     assert_same_weights(tmp_path / "local" / "model.ckpt-30", tmp_path / "copy" / "model.ckpt-30")
 
 
+@pytest.mark.slow
 def test_only_the_newest_are_kept_over_several_runs(s3_folder):
     mox.set_flag("keep_checkpoint_max", 2)
     train(s3_folder, 5)
@@ -79,6 +81,7 @@ def test_only_the_newest_are_kept_over_several_runs(s3_folder):
     assert {name.split(".")[1] for name in names(s3_folder) if name.startswith("model.ckpt")} == {"ckpt-10", "ckpt-15"}
 
 
+@pytest.mark.slow
 def test_evaluation_and_export_from_the_store(s3_folder, tmp_path, lines):
     train(s3_folder, 20)
     before = names(s3_folder)
@@ -97,6 +100,7 @@ def test_evaluation_and_export_from_the_store(s3_folder, tmp_path, lines):
         assert tf.saved_model.load(session, ["serve"], str(directory)).signature_def["predict_object"]
 
 
+@pytest.mark.slow
 def test_a_local_run_begins_with_a_checkpoint_of_the_store(s3_folder, tmp_path, lines):
     train(s3_folder, 5)
     train(tmp_path / "log", 8, checkpoint_path=s3_folder + "/model.ckpt-5.index")
@@ -121,6 +125,7 @@ def test_the_trace_of_a_profiler_comes_along(s3_folder):
         mox.ProfilerHook(directory="s3://bucket/trace")
 
 
+@pytest.mark.slow
 def test_best_variables_are_restored_from_the_store(s3_folder):
     """`restore_best` needs the files of the best checkpoint, which an earlier run has written."""
 
@@ -215,6 +220,7 @@ def test_obs_urls(s3_folder):
     assert checkpoints(url) == [0, 3, 5]
 
 
+@pytest.mark.slow
 def test_other_schemes(tmp_path):
     """What fsspec has a package for: here a store in memory."""
     url = f"memory://{tmp_path.name}/log"
@@ -265,6 +271,7 @@ def test_what_could_not_be_uploaded_is_named_and_kept(proxy, s3_folder, temporar
     assert [line for line in lines() if f"could not upload all files to {s3_folder} and kept them in {kept}." in line]
 
 
+@pytest.mark.slow
 def test_at_the_end_a_store_that_is_away_is_waited_for(proxy, s3_folder, temporary, lines):
     FLAGS.set("upload_patience", 60)
     timer = threading.Timer(2, proxy.fail, ("", 0))

@@ -56,9 +56,10 @@ def test_the_figures_are_those_of_the_papers(name, millions, multiply_adds):
 
 #: Deep, of layers that a smaller network of the family has too.
 DEEP = {
-    *("nasnet_large", "nasnet_mobile", "pnasnet_large", "resnet_v1_101", "resnet_v1_110", "resnet_v1_152"),
-    *("resnet_v1_200", "resnet_v2_101", "resnet_v2_152", "resnet_v2_200", "resnext_b_101", "resnext_b_50"),
-    *("resnext_c_101", "xception_65", "xception_71"),
+    *("inception_resnet_v2", "inception_v4", "nasnet_cifar", "nasnet_large", "nasnet_mobile", "pnasnet_large"),
+    *("pnasnet_mobile", "pvanet", "resnet_v1_101", "resnet_v1_110", "resnet_v1_152", "resnet_v1_200"),
+    *("resnet_v1_50_oct", "resnet_v2_101", "resnet_v2_152", "resnet_v2_200", "resnext_b_101", "resnext_b_50"),
+    *("resnext_c_101", "resnext_c_50", "xception_41", "xception_65", "xception_71"),
 }
 
 

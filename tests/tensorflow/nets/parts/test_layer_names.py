@@ -111,6 +111,7 @@ def test_a_scope_ends_with_an_error_too():
         assert tf.global_variables()[0].op.name == "conv1/weights"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["resnet_v1_18", "lenet"])
 def test_end_points_of_a_network_in_a_users_scope_and_reused(name):
     x = images(32, 32, 3)

@@ -139,6 +139,7 @@ def test_use_fp16_where_nothing_accelerates_it(warnings):
     assert len(warnings) == 1 and warnings[0].startswith("--use_fp16: there is no GPU to accelerate half precision")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["exact", "pretended_gpu"])
 def test_use_fp16(request, warnings, how):
     request.getfixturevalue(how)
@@ -207,6 +208,7 @@ def logits_of(dtype, stored=None, images=IMAGES):
         return session.run(tf.cast(logits, tf.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", HALF)
 @pytest.mark.parametrize("stored", [None, tf.float32])
 def test_emulated_logits_are_those_of_float32_rounded_once(dtype, stored):
@@ -219,6 +221,7 @@ def test_emulated_logits_are_those_of_float32_rounded_once(dtype, stored):
     assert np.abs(found).max() > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", HALF)
 def test_exact_logits_are_near(exact, dtype):
     expected = logits_of(tf.float32)
@@ -242,6 +245,7 @@ def gradients(dtype, scale, stored=tf.float32):
         return dict(zip((variable.op.name for variable in variables), values, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "bound"), [("emulated", 2e-3), ("exact_fp16", 0.06)])
 def test_gradients_of_a_scaled_loss(how, bound):
     if how == "exact_fp16":
@@ -254,6 +258,7 @@ def test_gradients_of_a_scaled_loss(how, bound):
         assert np.linalg.norm(scaled[name] - value) <= bound * size, name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", HALF)
 def test_emulated_gradients_are_those_of_float32(dtype):
     expected, found = gradients(tf.float32, 1.0), gradients(dtype, 1.0)

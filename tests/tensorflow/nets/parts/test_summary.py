@@ -54,6 +54,7 @@ def test_depthwise_convolutions_multiply_every_channel_by_itself():
     assert (pointwise.kinds, pointwise.multiply_adds) == (["conv 1x1"], 8 * 8 * 32 * 16)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("training", [False, True])
 def test_groups_whether_they_are_one_operation_or_many(training):
     rows = {row.name: row for row in layer_rows(NetworkKeys.RESNEXT_C_50, image_size=32, training=training)}
@@ -64,6 +65,7 @@ def test_groups_whether_they_are_one_operation_or_many(training):
     assert sum(row.parameters for row in rows.values()) == json.loads(FILE.read_text())["resnext_c_50"]["parameters"]
 
 
+@pytest.mark.slow
 def test_an_auxiliary_head_is_there_in_training():
     trained = layer_rows(NetworkKeys.INCEPTION_V3, image_size=75, training=True)
     assert any("AuxLogits" in row.name for row in trained)

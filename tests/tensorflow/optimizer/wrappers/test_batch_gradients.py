@@ -179,6 +179,7 @@ def test_all_layouts_train_the_same(towers, update, scale, one_tower, tmp_path):
         np.testing.assert_allclose(other[name], value, rtol=2e-5, atol=1e-6, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [1, 6])
 def test_an_interrupted_run_goes_on_in_the_middle_of_an_accumulation(first, one_tower, tmp_path):
     halfway = run(tmp_path, steps=first)

@@ -318,6 +318,7 @@ def test_random_inputs_differ_from_sample_to_sample():
     assert len(np.unique(y)) == 40
 
 
+@pytest.mark.slow
 def test_random_work_per_sample_is_reproducible_with_a_seed():
     def input_fn(mode):
         number = tf.data.Dataset.range(64).shuffle(64).repeat().make_one_shot_iterator().get_next()
