@@ -9,6 +9,7 @@ from typing import Any
 
 from moxing._version import __version__
 from moxing.cli import demo, enable, lr, run, zoo
+from moxing.cli.check import commands as check
 from moxing.cli.checkpoint import commands as checkpoint
 from moxing.cli.data import commands as data
 from moxing.cli.file import commands as file
@@ -49,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"moxing-tensorflow {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands.add_parser("run", help="run a TensorFlow 1 script unchanged", add_help=False)
+    check.add_commands(commands)
     new.add_commands(commands)
     enable.add_commands(commands)
     demo.add_commands(commands)

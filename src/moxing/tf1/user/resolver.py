@@ -1,0 +1,199 @@
+"""Looks names up as a user module would: by an import statement in its builtins, then attribute by attribute.
+
+`moxing check` uses it. It has no list of names of its own: what it says is what the facade does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import typing
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+from moxing.tf1 import environment
+from moxing.tf1.era import module_view
+from moxing.tf1.user import facade, import_views, user_modules
+
+#: Packages by their import names, as people call them.
+_PROVIDERS = {
+    "keras": "Keras 3",
+    "moxing": "MoXing",
+    "numpy": "NumPy",
+    "pandas": "pandas",
+    "scipy": "SciPy",
+    "sklearn": "scikit-learn",
+    "tensorflow": "TensorFlow",
+    "tensorflow_estimator": "tensorflow-estimator",
+    "tf_keras": "tf-keras",
+    "tf_slim": "tf-slim",
+}
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a name comes from: `import module` or `from module import item`, and attributes of that.
+
+    Attributes:
+      module: the module in the import statement.
+      item: the name after `from module import`, or empty.
+      attributes: the attributes that follow.
+    """
+
+    module: str
+    item: str = ""
+    attributes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return ".".join(filter(None, (self.module, self.item, *self.attributes)))
+
+    def attribute(self, *names: str) -> Origin:
+        """Returns the origin of an attribute of this one."""
+        return Origin(self.module, self.item, (*self.attributes, *names))
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """What a user module gets for an origin.
+
+    Attributes:
+      name: the part of the dotted name that was judged. Attributes of objects that are neither modules nor classes are
+        not judged.
+      value: the object; None if it is missing.
+      provider: the package that serves it, such as `TensorFlow` or `MoXing`; empty if it is missing.
+      problem: why it is missing and what to do; empty if it is served.
+      refused: whether it exists, but every call of it raises an error.
+    """
+
+    name: str
+    value: Any = None
+    provider: str = ""
+    problem: str = ""
+    refused: bool = False
+
+
+def resolve(name: str | Origin) -> Resolution:
+    """Returns what a user module gets for a name.
+
+    Args:
+      name: an origin, or a dotted name below `tf` or `tensorflow`.
+
+    Example:
+      >>> resolve('tf.train.Saver').provider
+      'TensorFlow'
+      >>> resolve('tf.contrib.bayesflow.entropy').problem.partition('.')[0]
+      'tf'
+      >>> resolve('tf.contrib.quantize.create_eval_graph').refused
+      True
+    """
+    if isinstance(name, Origin):
+        return _resolve(name)
+    head, *attributes = name.split(".")
+    return _resolve(Origin("tensorflow" if head == "tf" else head, "", tuple(attributes)))
+
+
+@functools.cache
+def _resolve(origin: Origin) -> Resolution:
+    _prepare()
+    shown = ".".join(filter(None, (origin.module, origin.item)))
+    imported, problem = _quietly(lambda: _import(origin.module, origin.item))
+    if problem:
+        return Resolution(shown, problem=problem)
+    owner, value = None, imported
+    for attribute in origin.attributes:
+        if not isinstance(value, ModuleType | type):
+            break
+        owner, shown = value, f"{shown}.{attribute}"
+        value, problem = _quietly(functools.partial(getattr, value, attribute))
+        if problem:
+            return Resolution(shown, problem=problem)
+    advice = _refusal(value)
+    return Resolution(shown, value, "" if advice else _provider(value, owner, origin), advice, bool(advice))
+
+
+@functools.cache
+def _prepare() -> None:
+    environment.import_tensorflow()
+    import_views.install()
+
+
+def _import(module: str, item: str) -> Any:
+    """Executes the import statement in a module with the builtins of user modules."""
+    parts = [*module.split("."), *filter(None, [item])]
+    if not all(part.isidentifier() for part in parts):
+        raise ImportError(f"{'.'.join(parts)!r} is not the name of a module")
+    own: dict[str, Any] = {"__builtins__": vars(user_modules.user_builtins()), "__name__": "__moxing_check__"}
+    if item:
+        exec(f"from {module} import {item} as found", own)
+    elif "." in module:
+        exec(f"import {module} as found", own)
+    else:
+        exec(f"import {module}\nfound = {module}", own)
+    return own["found"]
+
+
+def _quietly(look_up: Callable[[], Any]) -> tuple[Any, str]:
+    """Returns the value, or None and the error. Old modules warn, and some print, when they are imported."""
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            return look_up(), ""
+    except (AttributeError, ImportError) as error:
+        return None, str(error)
+    except Exception as error:  # whatever a library raises while it is imported
+        return None, f"{type(error).__name__}: {error}"
+
+
+def _refusal(value: Any) -> str:
+    """Returns the error that every call of `value` raises; empty if calls may succeed.
+
+    MoXing declares such functions, and `__init__` of such classes, with the result `NoReturn`.
+    """
+    function = value.__dict__.get("__init__") if isinstance(value, type) else value
+    if not inspect.isfunction(function) or not function.__module__.startswith("moxing."):
+        return ""
+    if function.__annotations__.get("return") not in ("NoReturn", typing.NoReturn, "Never", typing.Never):
+        return ""
+    try:
+        value()
+    except NotImplementedError as error:
+        return str(error)
+    except Exception:  # it wants arguments before it refuses
+        return inspect.getdoc(value) or f"{value.__qualname__} raises an error when it is called"
+    return ""
+
+
+def _provider(value: Any, owner: Any, origin: Origin) -> str:
+    """Returns the package that serves `value`, which was found in `owner`."""
+    if isinstance(value, ModuleType):
+        module = "moxing" if isinstance(value, module_view.ModuleView) and owner is None else value.__name__
+        return _known_as(module_view.real_module(value).__name__ if module == "moxing" else module)
+    if isinstance(owner, module_view.ModuleView) and origin.attributes:
+        real, _ = owner.__dict__["_moxing_view"]
+        if not hasattr(real, origin.attributes[-1]):
+            return "MoXing"
+    for candidate in (value, type(value), owner):
+        name = getattr(candidate, "__module__", None) or getattr(candidate, "__name__", None)
+        if isinstance(name, str) and name.partition(".")[0] in _PROVIDERS:
+            return _known_as(name)
+    return _known_as(origin.module)
+
+
+def _known_as(module: str) -> str:
+    head = module.partition(".")[0]
+    return _PROVIDERS.get(head, head)
+
+
+def is_served_here(module: str) -> bool:
+    """Returns True if import statements of user modules get `module` from the facade.
+
+    Example:
+      >>> is_served_here('tensorflow.contrib.slim'), is_served_here('numpy')
+      (True, False)
+    """
+    return module.partition(".")[0] in facade.HEADS

@@ -1,0 +1,49 @@
+"""Python 2 source becomes a syntax tree with the lines of the original."""
+
+import ast
+
+import pytest
+
+from moxing.cli.check import python2
+
+SOURCE = """import tensorflow as tf
+try:
+\tprint "step %d" % 1,
+        print >>log, tf.nn.relu
+except ValueError, error:
+  raise IOError, "text"
+x = 0777 + 10L + ord(ur'a') if a <> b else `c`
+exec "code" in names
+def f((a, b)): return tf.matmul(a, b)
+"""
+
+
+def test_all_of_its_syntax():
+    if python2.refactoring_tool() is None:
+        pytest.skip("neither lib2to3 nor fissix is installed")
+    tree = python2.parse(SOURCE.replace("ur'a'", "'a'"))
+    lines = {node.attr: node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert lines["relu"] == 4
+    assert lines["matmul"] >= 9
+
+
+def test_the_print_function_stays():
+    if python2.refactoring_tool() is None:
+        pytest.skip("neither lib2to3 nor fissix is installed")
+    source = "from __future__ import print_function\nprint('a', file=f)\nraise E, 'x'\n"
+    assert python2.parse(source).body[1].value.keywords[0].arg == "file"
+
+
+def test_what_is_no_python_at_all():
+    assert python2.parse("import (") is None
+
+
+def test_without_a_converter(monkeypatch):
+    monkeypatch.setattr(python2, "_PACKAGES", ("no_such_package",))
+    python2.refactoring_tool.cache_clear()
+    try:
+        assert python2.parse("print 1") is None
+        # Tabs mixed with spaces need no converter.
+        assert python2.parse("if a:\n\tb\n        c\n").body[0].body[1].lineno == 3
+    finally:
+        python2.refactoring_tool.cache_clear()

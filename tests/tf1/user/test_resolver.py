@@ -1,0 +1,76 @@
+"""What a user module gets for a name."""
+
+import sys
+
+import pytest
+
+from moxing.tf1.user import resolver
+from moxing.tf1.user.resolver import Origin, resolve
+
+
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [
+        ("tf.train.AdamOptimizer", "TensorFlow"),
+        ("tf.float32", "TensorFlow"),
+        ("tf.estimator.Estimator", "tensorflow-estimator"),
+        ("tf.contrib.layers.xavier_initializer", "tf-slim"),
+        ("tf.contrib.data.map_and_batch", "MoXing"),
+        ("tf.gfile.GFile", "MoXing"),
+        ("tf.layers.Dense", "tf-keras"),
+        ("tensorflow.compat.v1.nn", "TensorFlow"),
+    ],
+)
+def test_providers(name, provider):
+    found = resolve(name)
+    assert (found.provider, found.problem, found.refused) == (provider, "", False)
+
+
+def test_attributes_of_classes_are_judged_and_those_of_objects_are_not():
+    assert resolve("tf.estimator.ModeKeys.TRAIN").value == "train"
+    assert resolve("tf.estimator.ModeKeys.TRIAN").problem
+    flags = resolve("tf.app.flags.FLAGS.batch_size.real")
+    assert (flags.name, flags.problem) == ("tensorflow.app.flags.FLAGS", "")
+
+
+def test_errors_are_those_of_the_facade():
+    assert resolve("tf.nn.rellu").problem.endswith("Did you mean relu or elu or selu?")
+    assert resolve(Origin("tensorflow.nn", "rellu")).problem.startswith(
+        "cannot import name 'rellu' from 'tensorflow.nn'"
+    )
+    assert "No module named" in resolve(Origin("tensorflow.python.no_such_module")).problem
+
+
+def test_refused_at_the_call():
+    found = resolve("tf.contrib.quantize.create_training_graph")
+    assert found.refused and "tf.lite.TFLiteConverter" in found.problem
+    assert not resolve("tf.contrib.quantize").problem
+
+
+class Refusing:
+    def __init__(self, graph) -> "NoReturn":  # noqa: F821
+        """Says what to do."""
+        raise NotImplementedError
+
+
+def test_a_class_that_refuses(monkeypatch):
+    monkeypatch.setattr(Refusing.__init__, "__module__", "moxing.tf1.contrib.old")
+    monkeypatch.setattr(Refusing, "__doc__", "Use something else.")
+    assert resolver._refusal(Refusing) == "Use something else."
+    assert resolver._refusal(len) == resolver._refusal(Origin) == ""
+
+
+def test_old_names_of_libraries():
+    assert resolve(Origin("numpy", "", ("bool",))).provider == "MoXing"
+    assert resolve(Origin("numpy", "", ("no_such_name",))).problem
+    assert resolve(Origin("Queue", "", ("Queue",))).problem == ""
+
+
+def test_names_are_never_code():
+    sys.modules.pop("wave", None)
+    assert "is not the name of a module" in resolve(Origin("os; import wave")).problem
+    assert "wave" not in sys.modules
+
+
+def test_modules_of_the_facade():
+    assert resolver.is_served_here("tf_slim.nets") and not resolver.is_served_here("tensorflow_hub")
