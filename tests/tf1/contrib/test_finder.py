@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from helpers.launcher import output_of
 from moxing.tf1 import contrib, environment
 
 environment.prepare()
@@ -131,3 +132,13 @@ def test_a_missing_module_says_the_same(module: str, messages: list[str]) -> Non
     with pytest.raises(ModuleNotFoundError) as error:
         load(module)
     assert [text for text in messages if text not in str(error.value)] == []
+
+
+def test_a_module_of_the_estimator_may_be_the_first_import(tmp_path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(
+        "from tensorflow.contrib.tpu.python.tpu import tpu_config\n"
+        "import tensorflow as tf\n"
+        "print(tpu_config.TPUConfig is tf.contrib.tpu.TPUConfig, tf.estimator.ModeKeys.TRAIN)\n"
+    )
+    assert output_of(script).splitlines()[-1] == "True train"

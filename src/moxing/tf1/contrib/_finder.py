@@ -173,6 +173,9 @@ def _real_name(wanted: str) -> str | None:
 
 
 def _exists(name: str) -> bool:
+    if name.partition(".")[0] == "tensorflow_estimator":
+        # Looking for a module imports the packages above it, which must be repaired before.
+        importlib.import_module("moxing.tensorflow.estimator")
     try:
         return importlib.util.find_spec(name) is not None
     except ModuleNotFoundError:
