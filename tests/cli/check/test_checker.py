@@ -81,7 +81,7 @@ tf.nn.relu(1, nome='a')
     assert [(one.kind, one.name, one.lines) for one in model.missing] == [
         ("import", "horovod_that_is_not_here", (3,)),
         ("import", "tf.no_such_name_either", (13,)),
-        ("call", "tf.nn.relu", (20,)),
+        ("call", "tf.nn.relu", (19,)),
     ]
     optional = {one.name for one in model.findings if one.status == "optional"}
     assert optional == {"not_installed_at_all", "tf.no_such_name"}

@@ -24,7 +24,7 @@ def judge(name, item="", kind="name", call=None, attributes=(), **more):
         (("tensorflow", "", ("app", "flags", "FLAGS", "batch_size")), "tf.app.flags.FLAGS", "MoXing"),
         (("numpy", "", ("int",)), "numpy.int", "MoXing"),
         (("numpy", "", ("zeros",)), "numpy.zeros", "NumPy"),
-        (("cPickle", "", ("dump",)), "cPickle.dump", "cPickle"),
+        (("cPickle", "", ("dump",)), "cPickle.dump", "MoXing"),
     ],
 )
 def test_served(origin, name, provider):

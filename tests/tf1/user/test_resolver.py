@@ -34,7 +34,7 @@ def test_attributes_of_classes_are_judged_and_those_of_objects_are_not():
 
 
 def test_errors_are_those_of_the_facade():
-    assert resolve("tf.nn.rellu").problem.endswith("Did you mean relu or elu or selu?")
+    assert resolve("tf.placeholdr").problem.endswith("Did you mean placeholder or sparse_placeholder?")
     assert resolve(Origin("tensorflow.nn", "rellu")).problem.startswith(
         "cannot import name 'rellu' from 'tensorflow.nn'"
     )

@@ -10,6 +10,7 @@ from moxing.cli.check import modules, names, python2, signs, sources, symbols
 from moxing.cli.check.findings import MISSING, OPTIONAL, SERVED, FileReport, Finding, Report
 from moxing.cli.check.names import Guard, ModuleUses, Use
 from moxing.cli.check.symbols import Verdict
+from moxing.tf1.user import resolver
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,8 @@ def _names(file: _File, program: modules.Program, written: set[str]) -> Iterable
     verdicts: list[tuple[Use, Verdict]] = []
     for use in file.uses.uses:
         verdict = symbols.judge(use, file.source.path, program, written)
-        if verdict is not None:
+        # What Python itself has would only hide the share of what is in question.
+        if verdict is not None and (verdict.problem or verdict.provider != resolver.PYTHON):
             verdicts.append((use, verdict))
     # The `try` bodies that fail here: their `except` branches run.
     failing = {guard for use, verdict in verdicts if verdict.problem for guard in use.guards}

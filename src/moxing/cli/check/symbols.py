@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -77,7 +78,8 @@ def _judge_one(origin: Origin, use: Use, file: str, program: modules.Program) ->
         return Verdict(origin.module, modules.advice_for(origin.module)) if use.kind == "import" else None
     if place == modules.LIBRARY and not modules.may_be_imported(origin.module):
         head = origin.module.partition(".")[0]
-        return Verdict(head, provider=head) if use.kind == "import" else None
+        provider = resolver.PYTHON if head in sys.stdlib_module_names else head
+        return Verdict(head, provider=provider) if use.kind == "import" else None
     return _looked_up(origin, use.call)
 
 

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import inspect
 import io
+import sys
 import typing
 import warnings
 from collections.abc import Callable
@@ -17,8 +18,11 @@ from types import ModuleType
 from typing import Any
 
 from moxing.tf1 import environment
-from moxing.tf1.era import module_view
+from moxing.tf1.era import module_view, old_stdlib
 from moxing.tf1.user import facade, import_views, user_modules
+
+#: The provider of the standard library.
+PYTHON = "Python"
 
 #: Packages by their import names, as people call them.
 _PROVIDERS = {
@@ -113,6 +117,8 @@ def _resolve(origin: Origin) -> Resolution:
         if problem:
             return Resolution(shown, problem=problem)
     advice = _refusal(value)
+    if owner is None and origin.item:
+        owner, _ = _quietly(lambda: _import(origin.module, ""))
     return Resolution(shown, value, "" if advice else _provider(value, owner, origin), advice, bool(advice))
 
 
@@ -170,23 +176,25 @@ def _refusal(value: Any) -> str:
 
 def _provider(value: Any, owner: Any, origin: Origin) -> str:
     """Returns the package that serves `value`, which was found in `owner`."""
+    if origin.module in old_stdlib.RENAMED_MODULES:
+        return "MoXing"
     if isinstance(value, ModuleType):
-        module = "moxing" if isinstance(value, module_view.ModuleView) and owner is None else value.__name__
-        return _known_as(module_view.real_module(value).__name__ if module == "moxing" else module)
-    if isinstance(owner, module_view.ModuleView) and origin.attributes:
-        real, _ = owner.__dict__["_moxing_view"]
-        if not hasattr(real, origin.attributes[-1]):
+        return _known_as(value.__name__)
+    if isinstance(owner, module_view.ModuleView):
+        real, old = owner.__dict__["_moxing_view"]
+        if str(origin).rpartition(".")[2] in old:
             return "MoXing"
+        return _known_as(real.__name__)
     for candidate in (value, type(value), owner):
-        name = getattr(candidate, "__module__", None) or getattr(candidate, "__name__", None)
-        if isinstance(name, str) and name.partition(".")[0] in _PROVIDERS:
-            return _known_as(name)
+        module = candidate.__name__ if isinstance(candidate, ModuleType) else getattr(candidate, "__module__", None)
+        if isinstance(module, str) and module.partition(".")[0] in _PROVIDERS:
+            return _known_as(module)
     return _known_as(origin.module)
 
 
 def _known_as(module: str) -> str:
     head = module.partition(".")[0]
-    return _PROVIDERS.get(head, head)
+    return _PROVIDERS.get(head) or (PYTHON if head in sys.stdlib_module_names else head)
 
 
 def is_served_here(module: str) -> bool:
