@@ -1,10 +1,11 @@
-"""`tf.disable_v2_behavior` for user modules: they have the behavior of TensorFlow 1 from the start."""
+"""The functions at the top of `tf` that user modules see replaced: they have TensorFlow 1 behavior from the start."""
 
 from __future__ import annotations
 
 from moxing.tf1.graph import v1_behavior
+from moxing.tf1.user.op_libraries import load_op_library
 
-__all__ = ["disable_v2_behavior"]
+__all__ = ["disable_v2_behavior", "load_op_library"]
 
 
 def disable_v2_behavior() -> None:

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import inspect
 import io
+import logging
 import sys
 import typing
 import warnings
@@ -144,7 +145,9 @@ def _import(module: str, item: str) -> Any:
 
 
 def _quietly(look_up: Callable[[], Any]) -> tuple[Any, str]:
-    """Returns the value, or None and the error. Old modules warn, and some print, when they are imported."""
+    """Returns the value, or None and the error. Old modules warn, log and print when they are used."""
+    level = logging.root.manager.disable
+    logging.disable(logging.ERROR)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
@@ -153,6 +156,8 @@ def _quietly(look_up: Callable[[], Any]) -> tuple[Any, str]:
         return None, str(error)
     except Exception as error:  # whatever a library raises while it is imported
         return None, f"{type(error).__name__}: {error}"
+    finally:
+        logging.disable(level)
 
 
 def _refusal(value: Any) -> str:
