@@ -18,7 +18,7 @@ def function(images, size=3, *, name=None):
     [
         ([], 2, ""),
         (["name", "size"], 1, ""),
-        (["sizes"], 1, "it has no argument 'sizes'; it has: images, size, name"),
+        (["sizes"], 1, "it has no argument 'sizes'. Did you mean size? It has: images, size, name"),
         ([], 3, "3 positional arguments are given, it takes at most 2: images, size"),
     ],
 )

@@ -79,7 +79,7 @@ tf.nn.relu(1, nome='a')
     helpers, model = report.files
     assert [one.name for one in helpers.findings] == ["tensorflow"] and helpers.share == 1
     assert [(one.kind, one.name, one.lines) for one in model.missing] == [
-        ("import", "horovod_that_is_not_here", (3,)),
+        ("package", "horovod_that_is_not_here", (3,)),
         ("import", "tf.no_such_name_either", (13,)),
         ("call", "tf.nn.relu", (19,)),
     ]

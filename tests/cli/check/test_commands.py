@@ -1,13 +1,18 @@
 """`moxing check`: output, files, exit codes."""
 
 import json
+import re
 import sys
+from pathlib import Path
 
 import pytest
 
 from moxing.cli.main import main
 
 PROGRAM = "import tensorflow as tf\n\ntf.nn.relu(tf.contrib.tensor_forest.x)\n"
+
+#: The blocks of the page with the script and with the output.
+KINDS = ("python check", "text")
 
 
 @pytest.fixture
@@ -25,6 +30,15 @@ def test_text(program, capsys):
     )
     assert "    tf.contrib.tensor_forest.x: train.py:3\n" in out
     assert out.endswith("Served by:\n  TensorFlow 2\n")
+
+
+@pytest.mark.parametrize("page", ["check.md", "zh-CN/check.md"])
+def test_the_output_in_the_documentation(program, tmp_path, page, capsys):
+    text = (Path(__file__).resolve().parents[3] / "docs" / page).read_text(encoding="utf-8")
+    script, shown = (re.search(rf"^```{kind}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[1] for kind in KINDS)
+    (tmp_path / "train.py").write_text(script)
+    assert main(["check", program]) == 1
+    assert capsys.readouterr().out == shown
 
 
 def test_all_is_well(program, tmp_path, capsys):

@@ -56,5 +56,5 @@ def test_only_harmless_libraries_are_imported():
 
 def test_advice():
     assert modules.advice_for("cv2.cv") == "cv2 is not installed: pip install opencv-python-headless"
-    assert "not a module of the program" in modules.advice_for("no_such_module_")
+    assert modules.advice_for("no_such_module_") == "no_such_module_ is neither installed nor a module of the program"
     assert modules.python2_module("Queue") and not modules.python2_module("queue")

@@ -43,7 +43,9 @@ def test_missing_with_advice():
 
 def test_a_wrong_call():
     verdict = judge("tensorflow", attributes=["nn", "relu"], call=Call(1, ("nome",), True))
-    assert verdict.is_call and verdict.problem.startswith("the call fails: it has no argument 'nome'; it has: features")
+    assert verdict.is_call and verdict.problem.startswith(
+        "the call fails: it has no argument 'nome'. Did you mean name?"
+    )
     assert not judge("tensorflow", attributes=["nn", "relu"], call=Call(1, ("nome",), False)).problem
 
 

@@ -38,9 +38,21 @@ Served by:
   TensorFlow 1
   tf-keras 1: tf.layers.dense
 
-1 more are missing, but the program does without them (--verbose lists them).
+Not counted, since the program does without: 1 (--verbose lists them)
 """
     )
+
+
+def test_packages_come_last_and_long_lists_are_cut(capsys):
+    lost = Finding("package", MISSING, "gym", (1,), "gym is not installed: pip install gym")
+    gone = Finding("name", MISSING, "tf.gone", (2,), "it is gone")
+    report = Report("p", tuple(FileReport(f"{number}.py", (lost, gone)) for number in range(11)))
+    text.print_report(report)
+    out = capsys.readouterr().out
+    assert "    tf.gone: 0.py:2, 1.py:2, 2.py:2, 3.py:2, 4.py:2, 5.py:2, 6.py:2, 7.py:2 and 3 files more\n" in out
+    assert out.index("Missing:") < out.index("Not installed:\n  gym is not installed: pip install gym (0.py:1, ")
+    text.print_report(report, verbose=True)
+    assert "9.py:2, 10.py:2\n" in capsys.readouterr().out
 
 
 def test_verbose(capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +44,7 @@ def wrong_arguments(names: Sequence[str], count: int, signature: inspect.Signatu
 
     Example:
       >>> wrong_arguments(['keepdim'], 1, inspect.signature(lambda x, keepdims=False: None))
-      "it has no argument 'keepdim'; it has: x, keepdims"
+      "it has no argument 'keepdim'. Did you mean keepdims? It has: x, keepdims"
     """
     own = signature.parameters.values()
     kinds = {parameter.kind for parameter in own}
@@ -52,7 +53,9 @@ def wrong_arguments(names: Sequence[str], count: int, signature: inspect.Signatu
     if inspect.Parameter.VAR_KEYWORD not in kinds:
         for name in names:
             if name not in by_name:
-                return f"it has no argument {name!r}; it has: {', '.join(by_name)}"
+                near = difflib.get_close_matches(name, by_name, n=1)
+                hint = f" Did you mean {near[0]}?" if near else ""
+                return f"it has no argument {name!r}.{hint} It has: {', '.join(by_name)}"
     if inspect.Parameter.VAR_POSITIONAL not in kinds and count > len(by_position):
         listed = ", ".join(one.name for one in by_position)
         return f"{count} positional arguments are given, it takes at most {len(by_position)}: {listed}"

@@ -64,7 +64,7 @@ def _syntax(source: sources.Source) -> Iterable[Finding]:
     if error is None:
         return
     notes = " ".join(getattr(error, "__notes__", ()))
-    text = notes.replace(source.path, source.name) or f"{error.msg}: Python 3 cannot parse this file"
+    text = notes.replace(source.path, source.name) or f"{error.msg}: Python 3 cannot parse this file."
     if source.tree is None:
         text += " Its names were not checked."
         if python2.refactoring_tool() is None:
@@ -84,7 +84,7 @@ def _names(file: _File, program: modules.Program, written: set[str]) -> Iterable
     # The `try` bodies that fail here: their `except` branches run.
     failing = {guard for use, verdict in verdicts if verdict.problem for guard in use.guards}
     for use, verdict in verdicts:
-        kind = "call" if verdict.is_call else use.kind
+        kind = "call" if verdict.is_call else "package" if verdict.is_package else use.kind
         status = SERVED
         if verdict.problem:
             status = OPTIONAL if _is_optional(use, failing) else MISSING

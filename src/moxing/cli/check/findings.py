@@ -15,7 +15,7 @@ class Finding:
     """One name, call or line, and the verdict.
 
     Attributes:
-      kind: `import`, `name`, `call`, `syntax`, `native` (a compiled operation) or `download`.
+      kind: `import`, `package` (not installed), `name`, `call`, `syntax`, `native` (a compiled operation), `download`.
       status: `served`, `missing`, `optional` or `note`.
       name: the dotted name, as `tf.train.Saver`; the url of a download.
       lines: the lines where it is used.

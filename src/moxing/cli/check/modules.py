@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Iterable
@@ -13,6 +14,26 @@ FACADE, LIBRARY, OWN, NOWHERE = "facade", "library", "own", "nowhere"
 
 #: Libraries that are imported to look their names up. Others may have side effects: only their presence is checked.
 _LOOKED_INTO = frozenset({"absl", "keras", "numpy", "pandas", "scipy", "six", "sklearn"})
+
+#: Packages on PyPI that are called as their modules are. Others are not named: a wrong name may be anybody's package.
+_SAME_NAME = frozenset(
+    {
+        *("gensim", "gym", "h5py", "horovod", "imageio", "joblib", "librosa", "lmdb", "matplotlib", "mock", "networkx"),
+        *(
+            "nltk",
+            "numba",
+            "pandas",
+            "psutil",
+            "requests",
+            "scipy",
+            "seaborn",
+            "sentencepiece",
+            "tabulate",
+            "tensorboard",
+        ),
+        *("tensorboard", "torch", "torchvision", "tqdm", "transformers"),
+    }
+)
 
 #: The package on PyPI, where it is called differently.
 _PACKAGES = {
@@ -107,6 +128,7 @@ def place_of(module: str, file: str, program: Program) -> str:
     return OWN if head in program.names else NOWHERE
 
 
+@functools.cache
 def _holds(folder: str, head: str) -> bool:
     if os.path.isfile(os.path.join(folder, head + ".py")):
         return True
@@ -118,6 +140,7 @@ def _holds(folder: str, head: str) -> bool:
         return False
 
 
+@functools.cache
 def _library_spec(head: str) -> ModuleSpec | None:
     """Returns the spec of an installed package or a module of the standard library."""
     from moxing.tf1.user import user_modules
@@ -177,6 +200,7 @@ def advice_for(module: str) -> str:
     head = module.partition(".")[0]
     if head in _INSTEAD:
         return f"{head} is not available: {_INSTEAD[head]}"
-    if head in _PACKAGES:
-        return f"{head} is not installed: pip install {_PACKAGES[head]}"
-    return f"{head} is not installed, and not a module of the program: install the package that has it"
+    package = head if head in _SAME_NAME else _PACKAGES.get(head)
+    if package is not None:
+        return f"{head} is not installed: pip install {package}"
+    return f"{head} is neither installed nor a module of the program"

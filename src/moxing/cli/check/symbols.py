@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -30,12 +32,14 @@ class Verdict:
       problem: why it is missing or its call fails, and what to do; empty if it is served.
       provider: the package that serves it.
       is_call: whether the name exists and only the call fails.
+      is_package: whether it is a package that is not installed.
     """
 
     name: str
     problem: str = ""
     provider: str = ""
     is_call: bool = False
+    is_package: bool = False
 
 
 def judge(use: Use, file: str, program: modules.Program, written: Collection[str] = ()) -> Verdict | None:
@@ -75,7 +79,8 @@ def _judge_one(origin: Origin, use: Use, file: str, program: modules.Program) ->
         return None
     if place == modules.NOWHERE:
         # The import is the finding; what is used of it would only repeat it.
-        return Verdict(origin.module, modules.advice_for(origin.module)) if use.kind == "import" else None
+        head = origin.module.partition(".")[0]
+        return Verdict(head, modules.advice_for(head), is_package=True) if use.kind == "import" else None
     if place == modules.LIBRARY and not modules.may_be_imported(origin.module):
         head = origin.module.partition(".")[0]
         provider = resolver.PYTHON if head in sys.stdlib_module_names else head
@@ -89,11 +94,16 @@ def _looked_up(origin: Origin, call: Call | None) -> Verdict:
     if found.problem:
         return Verdict(name if found.refused else shown(str(origin)), _with_advice(found.name, found.problem))
     if call is not None and call.complete and found.name == str(origin):
-        signature = calls.parameters(found.value)
+        signature = _signature(origin)
         problem = "" if signature is None else calls.wrong_arguments(call.names, call.count, signature)
         if problem:
             return Verdict(name, f"the call fails: {problem}", found.provider, is_call=True)
     return Verdict(name, provider=found.provider)
+
+
+@functools.cache
+def _signature(origin: Origin) -> inspect.Signature | None:
+    return calls.parameters(resolver.resolve(origin).value)
 
 
 def _with_advice(name: str, problem: str) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from moxing.cli.check.findings import MISSING, NOTE, OPTIONAL, SERVED, FileReport, Report, percent
+from moxing.cli.check.findings import MISSING, NOTE, OPTIONAL, SERVED, FileReport, Finding, Report, percent
 from moxing.cli.output import file_count, show, show_table
 
 #: The providers whose names are not listed: TensorFlow has most of them, and libraries only their modules.
 _UNLISTED = "TensorFlow"
 _MOST_LISTED = 6
+_MOST_PLACES = 8
+
+#: The kind of findings, and the section, for packages that are not installed.
+_PACKAGE = "package"
 
 #: What Python says before the reason, and the list of all that exists after it.
 _BEFORE = re.compile(r"^(?:No module named '[^']*'|cannot import name '[^']*' from '[^']*'): (?=\S)")
@@ -44,10 +48,15 @@ def print_report(report: Report, verbose: bool = False) -> None:
     show(f"{report.path}: {percent(report.share)}, {served} of {report.judged} names are served{within}")
     if len(report.files) > 1:
         _print_files(report, verbose)
-    _print_groups("Missing:", report, MISSING)
-    if verbose:
-        _print_groups("Missing, but the program does without it (in `try`, or for another version):", report, OPTIONAL)
-    _print_groups("Note:", report, NOTE)
+    titles = {
+        MISSING: "Missing:",
+        _PACKAGE: "Not installed:",
+        OPTIONAL: "Missing, but the program does without it (in `try`, or for another version):",
+        NOTE: "Note:",
+    }
+    for section, title in titles.items():
+        if section != OPTIONAL or verbose:
+            _print_groups(title, report, section, None if verbose else _MOST_PLACES)
     _print_providers(report, verbose)
     _print_end(report, verbose)
 
@@ -66,13 +75,17 @@ def _print_files(report: Report, verbose: bool) -> None:
         show(f"  {file_count(others)} more: 100 %")
 
 
-def _print_groups(title: str, report: Report, status: str) -> None:
-    """Prints the findings of a status, those with the same reason together, the most frequent first."""
+def _section(one: Finding) -> str:
+    return _PACKAGE if one.status == MISSING and one.kind == _PACKAGE else one.status
+
+
+def _print_groups(title: str, report: Report, section: str, most: int | None) -> None:
+    """Prints the findings of a section, those with the same reason together, the most frequent first."""
     groups: dict[str, dict[str, list[str]]] = {}
     counts: dict[str, int] = {}
     for file in report.files:
         for one in file.findings:
-            if one.status == status:
+            if _section(one) == section:
                 reason = short(one.message)
                 groups.setdefault(reason, {}).setdefault(one.name, []).append(_place(file, one.lines))
                 counts[reason] = counts.get(reason, 0) + len(one.lines)
@@ -81,9 +94,18 @@ def _print_groups(title: str, report: Report, status: str) -> None:
     show()
     show(title)
     for reason in sorted(groups, key=lambda text: (-counts[text], text)):
+        listed = {name: _listed(places, most) for name, places in sorted(groups[reason].items())}
+        if section == _PACKAGE:
+            show(f"  {reason} ({', '.join(listed.values())})")
+            continue
         show(f"  {reason}")
-        for name, places in sorted(groups[reason].items()):
-            show(f"    {name}: {', '.join(places)}")
+        for name, places in listed.items():
+            show(f"    {name}: {places}")
+
+
+def _listed(places: Sequence[str], most: int | None) -> str:
+    more = f" and {file_count(len(places) - most)} more" if most is not None and len(places) > most else ""
+    return ", ".join(places[:most]) + more
 
 
 def _place(file: FileReport, lines: Iterable[int]) -> str:
@@ -113,6 +135,6 @@ def _print_end(report: Report, verbose: bool) -> None:
     optional = sum(one.status == OPTIONAL for file in report.files for one in file.findings)
     if optional and not verbose:
         show()
-        show(f"{optional} more are missing, but the program does without them (--verbose lists them).")
+        show(f"Not counted, since the program does without: {optional} (--verbose lists them)")
     if not report.missing:
         show("Nothing is missing.")
