@@ -6,6 +6,7 @@ import argparse
 import logging
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -13,7 +14,10 @@ from types import TracebackType
 from moxing.cli.cluster import run as run_cluster
 from moxing.framework.flags import FlagError, ScriptFlagError
 
-_DESCRIPTION = "Runs a TensorFlow 1 script unchanged: `moxing run train.py --its --flags` for `python train.py ...`."
+_DESCRIPTION = (
+    "Runs a TensorFlow 1 script unchanged: `moxing run train.py --its --flags` for `python train.py ...`. "
+    "SCRIPT may be a notebook: train.ipynb."
+)
 _WITH_VALUE = ("--legacy", "-m", *run_cluster.WITH_VALUE)
 
 
@@ -38,6 +42,8 @@ def main(words: Sequence[str]) -> int:
     problem = run_cluster.wrong_options(arguments, flags)
     if problem is not None:
         parser.error(problem)
+    if arguments.workers is not None and target.endswith(".ipynb"):
+        parser.error(f"--workers={arguments.workers} runs scripts and modules; {target} is a notebook")
     if arguments.workers is not None:
         if not is_module and not os.path.exists(target):
             return run_cluster.error(f"there is no script {target!r} in {os.getcwd()}")
@@ -48,7 +54,7 @@ def main(words: Sequence[str]) -> int:
     from moxing.tf1.user import launcher
     from moxing.tf1.user.child_processes import Launch
 
-    with _plain_usage_errors() as usage_errors:
+    with _plain_usage_errors(target.endswith(".ipynb")) as usage_errors:
         try:
             code = launcher.run(Launch(target, is_module, arguments.legacy), flags)
         except launcher.LaunchError as error:
@@ -57,23 +63,27 @@ def main(words: Sequence[str]) -> int:
 
 
 @contextmanager
-def _plain_usage_errors() -> Iterator[list[FlagError]]:
+def _plain_usage_errors(is_notebook: bool = False) -> Iterator[list[FlagError]]:
     """Prints errors of the command line without a traceback inside the block.
 
     It sets `sys.excepthook`, through which the launcher reports errors, so that other hooks are called too.
+
+    Args:
+      is_notebook: whether tracebacks show lines of cells, which Python's own hook does not find: it looks for files.
 
     Yields:
       The errors that were reported.
     """
     errors: list[FlagError] = []
     original = sys.excepthook
+    shown = traceback.print_exception if is_notebook and original is sys.__excepthook__ else original
 
     def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, FlagError) and not isinstance(error, ScriptFlagError):
             errors.append(error)
             print(f"moxing run: error: {error}", file=sys.stderr)
         else:
-            original(kind, error, trace)
+            shown(kind, error, trace)
 
     sys.excepthook = report
     try:

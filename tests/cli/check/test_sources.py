@@ -1,6 +1,7 @@
 """Which files are read, and how they are parsed."""
 
 import ast
+import json
 
 import pytest
 
@@ -46,3 +47,13 @@ def test_nothing_is_executed(tmp_path):
     source = sources.read(write(tmp_path, "a.py", f"open({str(tmp_path / 'ran')!r}, 'w')"), "a.py")
     assert isinstance(source.tree, ast.Module)
     assert not (tmp_path / "ran").exists()
+
+
+def test_notebooks(tmp_path):
+    cells = [{"cell_type": "code", "source": "%matplotlib inline\nimport os"}]
+    path = write(tmp_path, "a.ipynb", json.dumps({"nbformat": 4, "cells": cells}))
+    assert sources.find(str(tmp_path)) == [path]
+    source = sources.read(path, "a.ipynb")
+    assert source.error is None and source.tree.body[1].lineno == 3
+    damaged = sources.read(write(tmp_path, "b.ipynb", "{"), "b.ipynb")
+    assert "is not a notebook" in str(damaged.error)

@@ -64,7 +64,10 @@ def _syntax(source: sources.Source) -> Iterable[Finding]:
     if error is None:
         return
     notes = " ".join(getattr(error, "__notes__", ()))
-    text = notes.replace(source.path, source.name) or f"{error.msg}: Python 3 cannot parse this file."
+    if source.path.endswith(".ipynb"):
+        # The converter reads no notebooks.
+        notes = notes and notes.partition("\n")[0] + " Change the cell to Python 3."
+    text = notes.replace(source.path, source.name) or f"{error.msg}: Python 3 cannot parse it."
     if source.tree is None:
         text += " Its names were not checked."
         if python2.refactoring_tool() is None:

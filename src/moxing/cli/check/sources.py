@@ -1,4 +1,4 @@
-"""Finds the Python files of a program and parses them; files of Python 2 are converted in memory first."""
+"""Finds the Python files and notebooks of a program and parses them; Python 2 is converted in memory first."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def root_of(path: str) -> str:
 
 
 def find(path: str) -> list[str]:
-    """Returns the Python files at `path`, a script or a directory, in the order of their names.
+    """Returns the Python files and notebooks at `path`, a script or a directory, in the order of their names.
 
     Raises:
       FileNotFoundError: there is nothing at `path`.
@@ -77,7 +77,7 @@ def _walk(directory: str) -> Iterator[str]:
             and not name.startswith(".")
             and not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
         ]
-        yield from (os.path.join(folder, name) for name in names if name.endswith(".py"))
+        yield from (os.path.join(folder, name) for name in names if name.endswith((".py", ".ipynb")))
 
 
 def read(path: str, name: str) -> Source:
@@ -95,8 +95,10 @@ def read(path: str, name: str) -> Source:
       ...   read(file.name, 'train.py').tree.body[0].names[0].name
       'os'
     """
-    with open(path, "rb") as file:
-        data = file.read()
+    try:
+        data = _content(path)
+    except ValueError as error:  # a damaged notebook
+        return Source(path, name, "", None, SyntaxError(str(error), (path, 1, 1, "")))
     text = _decode(data)
     try:
         _compile(data, path)
@@ -106,6 +108,16 @@ def read(path: str, name: str) -> Source:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Source(path, name, text, _parse(text, data))
+
+
+def _content(path: str) -> bytes:
+    """Returns the source in a file: that of the code cells of a notebook."""
+    from moxing.tf1.user import notebooks
+
+    if notebooks.is_notebook(path):
+        return notebooks.as_script(path).encode("utf-8", "replace")
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _compile(data: bytes, path: str) -> None:

@@ -1,4 +1,4 @@
-"""Runs a script as `python script.py` does, but its modules see TensorFlow 1."""
+"""Runs a script as `python script.py` does, or the cells of a notebook, but its modules see TensorFlow 1."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from moxing.tf1.era import python2, views
 from moxing.tf1.graph import v1_behavior
-from moxing.tf1.user import child_processes, command_line, facade, import_views, user_modules
+from moxing.tf1.user import child_processes, command_line, facade, import_views, notebooks, user_modules
 from moxing.tf1.user.child_processes import Launch
 
 _INTERRUPTED = 130
@@ -35,7 +35,7 @@ def run(launch: Launch, arguments: Sequence[str] = ()) -> int:
       The exit code.
 
     Raises:
-      LaunchError: the script or module does not exist.
+      LaunchError: the script or module does not exist, or is a notebook of another version.
 
     Example:
       >>> run(Launch('no_such_script.py'))  # doctest: +ELLIPSIS
@@ -43,6 +43,11 @@ def run(launch: Launch, arguments: Sequence[str] = ()) -> int:
       moxing.tf1.user.launcher.LaunchError: there is no script 'no_such_script.py' in ...
     """
     path = _locate(launch)
+    if notebooks.is_notebook(path):
+        try:
+            notebooks.load(path)
+        except ValueError as error:
+            raise LaunchError(str(error)) from None
     prepare(launch)
     sys.argv = [launch.target if not launch.is_module else path, *arguments]
     if not sys.flags.safe_path and sys.path:
@@ -88,6 +93,11 @@ def load_main(launch: Launch, name: str) -> dict[str, Any]:
     # The module that was __main__ must not be collected while its functions still run.
     _replaced.append(sys.modules.get(name))
     sys.modules[name] = module
+    if notebooks.is_notebook(path):
+        # A child process gets no second run of the notebook: it has no `if __name__ == "__main__"`.
+        if name == "__main__":
+            notebooks.run(path, module.__dict__)
+        return module.__dict__
     code = loader.source_to_code(loader.get_data(path), path)
     python2.note_builtins(code)
     exec(code, module.__dict__)
@@ -153,6 +163,7 @@ _OWN_FILES = frozenset(
         __file__,
         user_modules.__file__,
         facade.__file__,
+        notebooks.__file__,
         "<frozen importlib._bootstrap>",
         "<frozen importlib._bootstrap_external>",
     }
