@@ -26,6 +26,8 @@ def test_files_of_a_directory(tmp_path):
 def test_nothing_to_read(tmp_path):
     with pytest.raises(ValueError, match="there is no Python file in this directory"):
         sources.find(str(tmp_path))
+    with pytest.raises(ValueError, match="expected a Python file, a notebook or a directory"):
+        sources.find(write(tmp_path, "README.md"))
     with pytest.raises(FileNotFoundError):
         sources.find(str(tmp_path / "none.py"))
 

@@ -47,17 +47,48 @@ def test_refused_at_the_call():
     assert not resolve("tf.contrib.quantize").problem
 
 
+def annotated(graph) -> "NoReturn":  # noqa: F821
+    raises(graph)
+
+
+def raises(graph):
+    raise NotImplementedError("Use something else.")
+
+
+def generates(graph):
+    yield NotImplementedError("a value")
+
+
 class Refusing:
-    def __init__(self, graph) -> "NoReturn":  # noqa: F821
-        """Says what to do."""
-        raise NotImplementedError
+    def __init__(self, graph, more=None):
+        raise NotImplementedError("Use something else.")
 
 
-def test_a_class_that_refuses(monkeypatch):
-    monkeypatch.setattr(Refusing.__init__, "__module__", "moxing.tf1.contrib.old")
-    monkeypatch.setattr(Refusing, "__doc__", "Use something else.")
-    assert resolver._refusal(Refusing) == "Use something else."
-    assert resolver._refusal(len) == resolver._refusal(Origin) == ""
+class Meta(type):
+    def __call__(cls, *args):
+        raise NotImplementedError("Use something else.")
+
+
+class WithMeta(metaclass=Meta):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("value", "function"),
+    [(annotated, annotated), (raises, raises), (Refusing, Refusing.__init__), (WithMeta, Meta.__call__)],
+    ids=["annotated", "raises", "class", "metaclass"],
+)
+def test_all_ways_to_refuse(value, function, monkeypatch):
+    # Only what MoXing defines is called.
+    assert resolver._refusal(value) == ""
+    monkeypatch.setattr(function, "__module__", "moxing.tf1.contrib.old")
+    assert resolver._refusal(value) == "Use something else."
+
+
+def test_what_does_not_refuse(monkeypatch):
+    monkeypatch.setattr(generates, "__module__", "moxing.tf1.contrib.old")
+    assert resolver._refusal(generates) == resolver._refusal(len) == resolver._refusal(Origin) == ""
+    assert not resolve("tf.app.run").refused
 
 
 def test_old_names_of_libraries():

@@ -51,7 +51,7 @@ def find(path: str) -> list[str]:
 
     Raises:
       FileNotFoundError: there is nothing at `path`.
-      ValueError: there is no Python file.
+      ValueError: it is another kind of file, or a directory without Python files.
 
     Example:
       >>> find('/no/such/train.py')
@@ -59,6 +59,8 @@ def find(path: str) -> list[str]:
       FileNotFoundError: [Errno 2] No such file or directory: '/no/such/train.py'
     """
     if os.path.isfile(path):
+        if os.path.splitext(path)[1] not in ("", ".py", ".ipynb"):
+            raise ValueError(f"PATH={path!r}: expected a Python file, a notebook or a directory")
         return [path]
     if not os.path.isdir(path):
         raise FileNotFoundError(2, "No such file or directory", path)

@@ -17,7 +17,7 @@ _MOST_PLACES = 8
 _PACKAGE = "package"
 
 #: What Python says before the reason, and the list of all that exists after it.
-_BEFORE = re.compile(r"^(?:No module named '[^']*'|cannot import name '[^']*' from '[^']*'): (?=\S)")
+_BEFORE = re.compile(r"^(?:No module named '[^']*'|cannot import name '[^']*' from '[^']*'): (?=tf\.)")
 _AFTER = re.compile(r"[.?]? tf\.contrib(?:\.\w+)? has: .*$", re.DOTALL)
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import inspect
 import io
@@ -161,22 +162,40 @@ def _quietly(look_up: Callable[[], Any]) -> tuple[Any, str]:
 
 
 def _refusal(value: Any) -> str:
-    """Returns the error that every call of `value` raises; empty if calls may succeed.
-
-    MoXing declares such functions, and `__init__` of such classes, with the result `NoReturn`.
-    """
-    function = value.__dict__.get("__init__") if isinstance(value, type) else value
-    if not inspect.isfunction(function) or not function.__module__.startswith("moxing."):
+    """Returns the error that every call of `value` raises; empty if calls may succeed."""
+    function = _called(value)
+    if function is None or not function.__module__.startswith("moxing.") or not _never_returns(function):
         return ""
-    if function.__annotations__.get("return") not in ("NoReturn", typing.NoReturn, "Never", typing.Never):
-        return ""
+    required = [
+        one
+        for one in inspect.signature(function).parameters.values()
+        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    # The class that is called, or the new instance, is passed by Python.
+    count = len(required) - (function is not value)
     try:
-        value()
-    except NotImplementedError as error:
-        return str(error)
-    except Exception:  # it wants arguments before it refuses
-        return inspect.getdoc(value) or f"{value.__qualname__} raises an error when it is called"
+        value(*[None] * count)
+    except Exception as error:
+        return str(error) or inspect.getdoc(value) or type(error).__name__
     return ""
+
+
+def _called(value: Any) -> Any:
+    """Returns the function that a call of `value` runs, if it is written in Python and decides alone what happens."""
+    if inspect.isfunction(value):
+        return value
+    if isinstance(value, type):
+        meta = vars(type(value)).get("__call__")
+        function = meta if inspect.isfunction(meta) else vars(value).get("__init__")
+        return function if inspect.isfunction(function) else None
+    return None
+
+
+def _never_returns(function: Any) -> bool:
+    """Returns True if a function says so, by its result `NoReturn`, or has no way to return."""
+    if function.__annotations__.get("return") in ("NoReturn", typing.NoReturn, "Never", typing.Never):
+        return True
+    return not any(step.opname.startswith(("RETURN", "YIELD")) for step in dis.get_instructions(function))
 
 
 def _provider(value: Any, owner: Any, origin: Origin) -> str:
