@@ -49,6 +49,11 @@ def test_a_script_finds_the_packages_above_it(program):
     assert modules.place_of("deep.tools", str(program / "pkg" / "train.py"), script) == "nowhere"
 
 
+def test_modules_on_pythonpath_are_the_users(program, monkeypatch):
+    monkeypatch.syspath_prepend(str(program / "deep"))
+    assert modules.place_of("tools.json", "/no/such/train.py", Program((), frozenset())) == "own"
+
+
 def test_only_harmless_libraries_are_imported():
     assert all(map(modules.may_be_imported, ("numpy", "scipy.misc", "urllib", "os.path")))
     assert not any(map(modules.may_be_imported, ("this", "antigravity", "cv2")))

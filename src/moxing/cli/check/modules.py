@@ -125,7 +125,8 @@ def place_of(module: str, file: str, program: Program) -> str:
         return OWN
     if _library_spec(head) is not None:
         return LIBRARY
-    return OWN if head in program.names else NOWHERE
+    # Directories of PYTHONPATH may hold other parts of the program.
+    return OWN if head in program.names or PathFinder.find_spec(head) is not None else NOWHERE
 
 
 @functools.cache
