@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import Any
 
 from moxing.tf1 import environment
-from moxing.tf1.contrib import _slim_repairs
+from moxing.tf1.contrib import _lazy, _slim_repairs
 from moxing.tf1.files import gfile_shift
 from moxing.tf1.graph import keras_layers
-from moxing.tf1.user import keras_modules
+from moxing.tf1.user import keras_modules, private_paths
 
 #: Estimators on MoXing's training loop. Imported by its name: it is above this package.
 _ESTIMATOR = "moxing.tensorflow.estimator"
@@ -37,6 +37,7 @@ _SERVED: dict[str, str] = {
     "tensorflow_estimator": "tensorflow_estimator",
     "tf_slim": "tf_slim",
     **keras_modules.MODULES,
+    **private_paths.MODULES,
 }
 
 #: Modules with functions that replace TensorFlow's own in user modules.
@@ -48,16 +49,16 @@ _ALIAS = "tensorflow.compat.v1"
 #: Top-level packages that are served here.
 HEADS = frozenset(name.partition(".")[0] for name in _SERVED)
 
-#: Packages that have served names below them.
+#: Modules that are shown with other names than their own, and packages that have served names below them.
 _PARENTS = frozenset(
     ".".join(parts[:length])
-    for parts in (name.split(".") for name in (*_SERVED, _ALIAS))
+    for parts in (name.split(".") for name in (*_SERVED, *private_paths.NAMES, _ALIAS))
     for length in range(1, len(parts))
-).union(_REPLACED)
+).union(_REPLACED, private_paths.NAMES)
 
 
 class FacadeModule(ModuleType):
-    """A module whose names come from `_SERVED`, or else from `bases`. A name that was found is stored.
+    """A module whose names come from `_SERVED` or `private_paths`, or else from `bases`. A name that was found is stored.
 
     Args:
       name: its name.
@@ -83,10 +84,18 @@ class FacadeModule(ModuleType):
             return [entry for entry in dir(self) if not entry.startswith("_")]
         if dotted in _SERVED or dotted in _PARENTS or dotted == _ALIAS:
             value: Any = module(dotted)
+        elif (place := private_paths.location(own["__name__"], name)) is not None:
+            value = self._at(place, name)
         else:
             value = self._from_bases(name)
         own[name] = value
         return value
+
+    def _at(self, place: str, name: str) -> Any:
+        try:
+            return _lazy.resolve(place)
+        except AttributeError:
+            return self._from_bases(name)
 
     def _from_bases(self, name: str) -> Any:
         for base in self.__dict__["_moxing_bases"]:
@@ -110,7 +119,8 @@ class FacadeModule(ModuleType):
         own = self.__dict__
         below = own["__name__"] + "."
         served = {name[len(below) :].partition(".")[0] for name in _SERVED if name.startswith(below)}
-        return sorted(served.union(*(dir(base) for base in own["_moxing_bases"])))
+        moved = private_paths.NAMES.get(own["__name__"], ())
+        return sorted(served.union(moved, *(dir(base) for base in own["_moxing_bases"])))
 
 
 def import_name(name: str, fromlist: Sequence[str] = ()) -> ModuleType:
@@ -146,6 +156,9 @@ def module(name: str) -> ModuleType:
     """
     if name == _ALIAS or name.startswith(_ALIAS + "."):
         return module("tensorflow" + name[len(_ALIAS) :])
+    advice = private_paths.gone(name)
+    if advice is not None:
+        raise ModuleNotFoundError(f"No module named {name!r}: {advice}.", name=name)
     if name == "tensorflow":
         real = environment.import_tensorflow()
         gfile_shift.install_in_checkpoint_functions()
@@ -166,7 +179,7 @@ def _import_child(parent: ModuleType, name: str, item: str) -> None:
     try:
         value = module(child)
     except ModuleNotFoundError as error:
-        if error.name != child:
+        if error.name != child or private_paths.gone(child) is not None:
             raise
         # Use the message of the attribute error, which suggests names that exist.
         try:
