@@ -123,7 +123,7 @@ def test_what_is_missing_is_named_with_what_there_is(find: Any, messages: list[s
             "tensorflow.contrib.crf",
             ["No module named 'tensorflow.contrib.crf'", "tensorflow-addons", "has: cluster_resolver, data"],
         ),
-        ("tensorflow.contrib.learn.python.learn", ["tensorflow.contrib.learn", "tf.estimator"]),
+        ("tensorflow.contrib.learn.python.learn.x", ["tensorflow.contrib.learn", "tf.estimator"]),
         ("tensorflow.contrib.slim.nets.resnet_v9", ["tensorflow.contrib.slim.nets.resnet_v9"]),
         ("tensorflow.contrib.nothing_like_it", ["tf.contrib has: cluster_resolver, data"]),
     ],

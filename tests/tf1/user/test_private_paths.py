@@ -43,7 +43,8 @@ PROGRAM = """
     import tensorflow as tf
     from tensorflow.python.util import nest
     import tensorflow.python.util.nest as nest_again
-    assert nest is nest_again and nest.is_sequence([1]) and not nest.is_sequence('a') and nest.flatten([[1], 2]) == [1, 2]
+    assert nest is nest_again and nest.is_sequence([1]) and not nest.is_sequence('a')
+    assert nest.flatten([[1], 2]) == [1, 2]
     from tensorflow.python import pywrap_tensorflow, debug as tf_debug
     assert tf_debug.has_inf_or_nan
     from tensorflow.python.framework import ops, dtypes, graph_util, tensor_shape, tensor_util, function, common_shapes
@@ -104,7 +105,8 @@ PROGRAM = """
         assert np.allclose(got, np.array([[1, 2, 3, 1, 2, 3]]) @ kernel + bias, atol=1e-5) and bias.tolist() == [1, 1]
         assert session.run(z, feed).tolist() == [[6, 6]] and session.run(doubled, feed).tolist() == [[12, 12]]
         assert session.run(slope, feed).tolist() == [[1, 1, 1]]
-        constants = graph_util.convert_variables_to_constants(session, tf.get_default_graph().as_graph_def(), ['frozen'])
+        graph_def = tf.get_default_graph().as_graph_def()
+        constants = graph_util.convert_variables_to_constants(session, graph_def, ['frozen'])
         path = saver.Saver().save(session, './model')
     assert any(node.op == 'Const' for node in constants.node)
     assert not any('Variable' in node.op or node.op == 'VarHandleOp' for node in constants.node)

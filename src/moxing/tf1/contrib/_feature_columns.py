@@ -9,6 +9,9 @@ import tensorflow as tf
 
 _columns = tf.compat.v1.feature_column
 
+#: The feature of arrays: the column that `tf.contrib.learn` gave an empty name.
+ARRAY = "inputs"
+
 
 def real_valued_column(
     column_name: str,
@@ -17,9 +20,9 @@ def real_valued_column(
     dtype: Any = tf.float32,
     normalizer: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """A number, or a vector of `dimension` numbers."""
+    """A number, or a vector of `dimension` numbers. An empty name is that of the arrays of `tf.contrib.learn`."""
     return _columns.numeric_column(
-        column_name, shape=(dimension,), default_value=default_value, dtype=dtype, normalizer_fn=normalizer
+        column_name or ARRAY, shape=(dimension,), default_value=default_value, dtype=dtype, normalizer_fn=normalizer
     )
 
 

@@ -58,7 +58,7 @@ _PARENTS = frozenset(
 
 
 class FacadeModule(ModuleType):
-    """A module whose names come from `_SERVED` or `private_paths`, or else from `bases`. A name that was found is stored.
+    """A module whose names come from `_SERVED`, `private_paths` or else `bases`. A name that was found is stored.
 
     Args:
       name: its name.

@@ -8,13 +8,9 @@ from typing import Any, NoReturn
 __all__ = [
     "RegisterShape",
     "call_cpp_shape_fn",
-    "cuda_version_number",
-    "cudnn_version_number",
     "defun",
     "get_registered_ops",
     "in_graph_mode",
-    "is_cuda_build",
-    "is_rocm_build",
     "matrix",
     "scalar",
     "scalar_shape",
