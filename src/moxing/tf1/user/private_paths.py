@@ -61,6 +61,24 @@ GONE: dict[str, str] = {
     "tensorflow.tools.graph_transforms": "TensorFlow 2 has no graph transforms. Use "
     "tf.graph_util.convert_variables_to_constants and tensorflow.python.tools.optimize_for_inference_lib",
     "tensorflow.tools.tfprof": "use tf.profiler.profile",
+    **{
+        f"tensorflow.examples.{name}": "it is a program of the repository tensorflow/tensorflow (version 1.15), not a "
+        "part of the package: copy the file next to the program"
+        for name in (
+            "how_tos",
+            "image_retraining",
+            "label_image",
+            "learn",
+            "speech_commands",
+            "tutorials.deepdream",
+            "tutorials.estimators",
+            "tutorials.layers",
+            "tutorials.mnist.fully_connected_feed",
+            "tutorials.mnist.mnist_softmax",
+            "tutorials.mnist.mnist_with_summaries",
+            "tutorials.word2vec",
+        )
+    },
 }
 
 _CELL_NAMES = (
