@@ -9,13 +9,13 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from moxing.tf1.contrib import _advice
+from moxing.tf1.contrib import _advice, _refusal, _tables
 
 _PACKAGE = "moxing.tf1.contrib"
 _KERAS = "tf_keras.api._v1.keras"
 
-#: The parts of `tf.contrib` that exist.
-PARTS = (
+# The parts of `tf.contrib` that are modules of this package; the others are tables.
+_MODULES = (
     "cluster_resolver",
     "data",
     "distribute",
@@ -36,6 +36,8 @@ PARTS = (
     "training",
     "util",
 )
+
+PARTS = tuple(sorted({*_MODULES, *_tables.PARTS}))
 
 # Modules by their name in TensorFlow 1. The longest prefix counts; the rest is appended.
 _SLIM_MODULES = {
@@ -65,6 +67,7 @@ _ALIASES = {
     "estimator.python.estimator": f"{_PACKAGE}.estimator",
     "framework.python.framework": f"{_PACKAGE}.framework",
     "framework.python.ops": f"{_PACKAGE}.framework",
+    "framework.python.ops.audio_ops": f"{_PACKAGE}.more.audio",
     "framework.python.ops.arg_scope": "tf_slim.ops.arg_scope",
     "framework.python.ops.variables": "tf_slim.ops.variables",
     "layers.python.layers": f"{_PACKAGE}.layers",
@@ -124,7 +127,7 @@ _ALIASES = {
     "training.python.training.evaluation": "tf_slim.training.evaluation",
 }
 # Packages above these modules: `from tensorflow.contrib.framework.python import ops`.
-_ALIASES.update({f"{name}.python": f"{_PACKAGE}.{name}" for name in PARTS if name != "keras"})
+_ALIASES.update({f"{name}.python": f"{_PACKAGE}.{name}" for name in _MODULES if name != "keras"})
 
 
 def part(name: str) -> ModuleType:
@@ -147,6 +150,10 @@ class AliasFinder:
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         wanted = _below_contrib(name)
+        head, _, below = wanted.partition(".")
+        if head in _tables.PARTS and head not in _MODULES:
+            loader = _AliasLoader(f"{_PACKAGE}.{head}") if below else _TableLoader(head)
+            return importlib.util.spec_from_loader(name, loader, is_package=True)
         real = _real_name(wanted) if wanted else None
         if real is None:
             return None
@@ -193,10 +200,23 @@ class _AliasLoader(Loader):
         module.__spec__ = self._spec
 
 
+class _TableLoader(Loader):
+    """Makes the module of a part that is a table."""
+
+    def __init__(self, part: str) -> None:
+        self._part = part
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _refusal.module(spec.name, f"tf.contrib.{self._part}", _tables.PARTS[self._part])
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to execute."""
+
+
 def _below_contrib(name: str) -> str:
     """Returns the part of a module name below this package; empty for its private modules."""
     below = name.removeprefix(_PACKAGE + ".")
-    return "" if below == name or below.startswith("_") else below
+    return "" if below == name or below.startswith(("_", "more.")) or below == "more" else below
 
 
 def _real_name(wanted: str) -> str | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
+
+from moxing.tf1.contrib import _lazy
 
 
 class _Refusing(type):
@@ -39,26 +41,46 @@ def refusal(path: str, instead: str) -> Any:
     return _Refusing(name, (), {"_moxing_path": path, "_moxing_instead": instead})
 
 
-def module(name: str, path: str, instead: str) -> ModuleType:
-    """Returns a module in which every public name refuses.
+class Part(NamedTuple):
+    """A part of `tf.contrib` that is a table.
+
+    Attributes:
+      instead: what does the work of all other names today.
+      names: the names that are served, and where they are (`_lazy`).
+      inside: names of modules in the original part; all are this part itself.
+    """
+
+    instead: str
+    names: Mapping[str, str] = {}
+    inside: str = ""
+
+
+def module(name: str, path: str, part: Part) -> ModuleType:
+    """Returns a module that serves the names of a part; every other public name refuses when it is called.
 
     Args:
       name: the name to import it under.
       path: its name in TensorFlow 1.
-      instead: what does its work today.
+      part: its table.
 
     Example:
-      >>> module('gan', 'tf.contrib.gan', 'use the package tensorflow-gan').gan_loss.__name__
+      >>> module('gan', 'tf.contrib.gan', Part('use the package tensorflow-gan')).gan_loss.__name__
       'gan_loss'
     """
-    made = ModuleType(name, f"`{path}` refuses every call: {instead}.")
+    made = ModuleType(name, f"`{path}`. Names that are not served refuse when they are called: {part.instead}.")
     made.__dict__["__path__"] = []
+    made.__dict__["__all__"] = sorted(part.names)
+    inside = frozenset(part.inside.split())
 
     def find(wanted: str) -> Any:
-        if wanted.startswith("_"):
+        if wanted in part.names:
+            value = _lazy.resolve(part.names[wanted])
+        elif wanted in inside:
+            value = made
+        elif wanted.startswith("_"):
             raise AttributeError(f"module {path!r} has no attribute {wanted!r}")
-        below = sys.modules.get(f"{name}.{wanted}")
-        value = refusal(f"{path}.{wanted}", instead) if below is None else below
+        else:
+            value = refusal(f"{path}.{wanted}", part.instead)
         setattr(made, wanted, value)
         return value
 
