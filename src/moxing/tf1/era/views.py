@@ -8,12 +8,13 @@ import sys
 from collections.abc import Callable
 from types import ModuleType
 
-from moxing.tf1.era import module_view, old_numpy, old_pandas, old_stdlib
+from moxing.tf1.era import module_view, old_libraries, old_numpy, old_pandas, old_stdlib
 from moxing.tf1.era.module_view import Names
 
 #: The modules that user code sees as a view, each with the function that returns the names to add.
 _VIEWS: dict[str, Callable[[], Names]] = {
     **old_stdlib.NAMES,
+    **old_libraries.NAMES,
     "numpy": old_numpy.names,
     "numpy.random": old_numpy.random_names,
 }
@@ -86,25 +87,34 @@ def view(module: ModuleType) -> ModuleType:
 @functools.cache
 def _view(name: str) -> ModuleType:
     make = module_view.live_view if name in _LIVE else module_view.ModuleView
-    module = make(sys.modules[name], _VIEWS[name]())
-    # Submodules with a view of their own, such as `importlib.util` after `import importlib.util`.
-    for child in _VIEWS:
-        if child.startswith(name + "."):
-            importlib.import_module(child)
-            module.__dict__[child[len(name) + 1 :]] = _view(child)
-    return module
+    # Submodules with a view of their own, such as `importlib.util` after `import importlib.util`. They are imported
+    # when a program uses them.
+    children = {
+        child.rpartition(".")[2]: functools.partial(_child, child)
+        for child in _VIEWS
+        if child.rpartition(".")[0] == name
+    }
+    return make(sys.modules[name], {**_VIEWS[name](), **children})
+
+
+def _child(name: str) -> ModuleType:
+    importlib.import_module(name)
+    return _view(name)
 
 
 @functools.cache
 def old_module(name: str) -> ModuleType | None:
-    """Returns the module that Python 2 called `name`, or None if Python 2 had no such module.
+    """Returns the module that Python 2 or a library of 2018 called `name`, or None if there was no such module.
 
     Example:
       >>> old_module('cPickle').__name__
       'pickle'
     """
     if name not in old_stdlib.RENAMED_MODULES:
-        return None
+        found = old_libraries.old_module(name)
+        if found is not None:
+            module_view.note_once(f"module {name}", found.__name__)
+        return found
     parts = old_stdlib.RENAMED_MODULES[name]
     module_view.note_once(f"module {name}", " and ".join(parts))
     if len(parts) == 1:

@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from moxing.tf1.era import python2, views
+from moxing.tf1.era import old_libraries, python2, views
 from moxing.tf1.era.user_only_method import USER_MARK
 from moxing.tf1.user import facade
 
@@ -149,12 +149,16 @@ def user_import(
     if level == 0 and name.partition(".")[0] in facade.HEADS:
         return facade.import_name(name, fromlist or ())
     try:
+        if level == 0 and old_libraries.is_gone(name):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         module = builtins.__import__(name, globals, locals, fromlist or (), level)
     except ModuleNotFoundError as error:
-        old = views.old_module(name) if level == 0 and error.name == name.partition(".")[0] else None
+        gone = error.name in (name, name.partition(".")[0])
+        old = views.old_module(name) if level == 0 and gone else None
         if old is None:
             raise
-        return old
+        # `import scipy.misc` gives the package, whose view has the module.
+        module = old if fromlist or "." not in name else builtins.__import__(name.partition(".")[0])
     return views.view(module)
 
 
