@@ -4,7 +4,7 @@ from moxing.tf1.contrib import _advice
 
 
 def test_a_replacement_is_suggested_before_a_similar_name():
-    assert "; use tf.lite. tf.contrib has: list, slim" in _advice.missing_part("lite", ["slim", "list"])
+    assert "; use tf.contrib.training.HParams. tf.contrib has" in _advice.missing_part("hparams", ["slim", "params"])
     assert "; did you mean slim?" in _advice.missing_part("slimm", ["slim"])
     assert _advice.missing_part("qqq", ["slim"]) == "tf.contrib.qqq is not available. tf.contrib has: slim"
 

@@ -33,3 +33,25 @@ def test_functions():
     assert names["sctype2char"](np.float64) == "d"
     drawn = old_numpy.random_names()["random_integers"]()(1, 2, size=50)
     assert set(drawn) == {1, 2}
+
+
+def test_arrays_of_objects_are_read_as_in_2018(tmp_path):
+    load = old_numpy.names()["load"]()
+    objects = np.array([{"a": 1}], dtype=object)
+    np.save(tmp_path / "one.npy", objects, allow_pickle=True)
+    np.savez(tmp_path / "many.npz", objects=objects, numbers=np.arange(3))
+    assert load(tmp_path / "one.npy")[0] == {"a": 1}
+    with open(tmp_path / "one.npy", "rb") as file:
+        assert load(file).item() == {"a": 1}
+    with load(tmp_path / "many.npz") as archive:
+        assert archive["objects"][0] == {"a": 1} and archive["numbers"].tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        load(tmp_path / "one.npy", allow_pickle=False)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "none.npy")
+
+
+def test_reshape_and_scalar_types():
+    reshape = old_numpy.names()["reshape"]()
+    assert reshape(np.arange(4), newshape=(2, 2)).shape == reshape(np.arange(4), (2, 2), "F").shape == (2, 2)
+    assert np.float32 in old_numpy.names()["sctypes"]()["float"]

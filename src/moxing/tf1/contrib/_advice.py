@@ -9,36 +9,15 @@ _ADDONS = "it moved to the package tensorflow-addons, which is no longer maintai
 
 #: By the first name below `tf.contrib`, or the first two.
 _INSTEAD = {
-    "all_reduce": "use tf.distribute, or --variable_update of mox.run",
-    "bayesflow": "use the package tensorflow-probability",
     "crf": f"{_ADDONS} (tfa.text)",
-    "cudnn_rnn": "use tf.keras.layers.CuDNNLSTM and CuDNNGRU, or contrib.rnn",
     "data.prefetch_to_device": "mox.run prefetches by itself, remove the call; elsewhere use "
     "tf.data.experimental.prefetch_to_device",
-    "distributions": "use the package tensorflow-probability",
-    "eager": "eager execution is part of TensorFlow 2; mox.run builds graphs",
-    "ffmpeg": "use the package tensorflow-io",
-    "gan": "use the package tensorflow-gan",
-    "graph_editor": "use tf.graph_util and tf.import_graph_def",
     "hparams": "use tf.contrib.training.HParams",
     "learn": "use tf.estimator; for MNIST tensorflow.examples.tutorials.mnist.input_data",
     "legacy_seq2seq": _ADDONS + " (tfa.seq2seq, in its later form)",
-    "lite": "use tf.lite",
-    "memory_stats": "use tf.config.experimental.get_memory_info",
-    "nccl": "mox.run combines gradients by itself; elsewhere use tf.distribute",
-    "nn": "use tf.nn",
     "opt": f"{_ADDONS} (tfa.optimizers); the optimizers of tf.train and mox.get_optimizer_fn are available",
     "quantize": "use the package tensorflow-model-optimization",
-    "saved_model": "use tf.saved_model",
     "seq2seq": f"{_ADDONS} (tfa.seq2seq)",
-    "stateless": "use tf.random.stateless_uniform and similar functions",
-    "summary": "use tf.summary",
-    "tensor_forest": "use the package tensorflow-decision-forests",
-    "tensorboard": "use the package tensorboard",
-    "tensorrt": "use tf.experimental.tensorrt",
-    "text": "use the package tensorflow-text",
-    "tfprof": "use tf.profiler",
-    "timeseries": "use the package tensorflow-probability (tfp.sts)",
 }
 
 

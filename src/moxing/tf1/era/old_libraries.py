@@ -87,7 +87,7 @@ def _sklearn_datasets_names() -> Names:
 def _sklearn_manifold_names() -> Names:
     from sklearn import manifold
 
-    class TSNE(manifold.TSNE):  # type: ignore[misc]
+    class TSNE(manifold.TSNE):
         """`sklearn.manifold.TSNE`, which also takes `n_iter`, the old name of `max_iter`."""
 
         def __init__(self, n_components: int = 2, *, n_iter: int | None = None, **settings: Any) -> None:

@@ -63,6 +63,9 @@ def names() -> Names:
         "PZERO": 0.0,
         "asscalar": lambda array: array.item(),
         "fromstring": _fromstring,
+        "load": _load,
+        "reshape": _reshape,
+        "sctypes": _scalar_types(),
         "find_common_type": _find_common_type,
         "issubsctype": np.issubdtype,
         "msort": functools.partial(np.sort, axis=0),
@@ -114,6 +117,48 @@ def _fromstring(string: bytes | str, dtype: Any = float, count: int = -1, sep: s
     note_once("numpy.fromstring on binary data", "numpy.frombuffer")
     data = string.encode("latin-1") if isinstance(string, str) else string
     return np.frombuffer(data, dtype, count).copy()
+
+
+def _load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None, **kwargs: Any) -> Any:
+    """`np.load`, which read arrays of objects by default until 1.16.2."""
+    import numpy as np
+
+    if allow_pickle is None:
+        try:
+            found = np.load(file, mmap_mode, allow_pickle=False, **kwargs)
+        except ValueError as error:
+            if "allow_pickle=False" not in str(error) and "pickled data" not in str(error):
+                raise
+            # The program of 2018 read it: a pickle of the user's own file.
+            note_once("numpy.load of objects", "numpy.load(allow_pickle=True)")
+            if hasattr(file, "seek"):
+                file.seek(0)
+            return np.load(file, mmap_mode, allow_pickle=True, **kwargs)
+        if hasattr(found, "allow_pickle"):
+            # An archive reads its arrays later.
+            found.allow_pickle = True
+        return found
+    return np.load(file, mmap_mode, allow_pickle=allow_pickle, **kwargs)
+
+
+def _reshape(a: Any, *shape: Any, newshape: Any = None, **kwargs: Any) -> Any:
+    """`np.reshape`, whose second argument was called `newshape`."""
+    import numpy as np
+
+    return np.reshape(a, *shape, **kwargs) if newshape is None else np.reshape(a, newshape, *shape, **kwargs)
+
+
+def _scalar_types() -> dict[str, list[Any]]:
+    """`np.sctypes`: the types of scalars by their kind."""
+    import numpy as np
+
+    return {
+        "int": [np.int8, np.int16, np.int32, np.int64],
+        "uint": [np.uint8, np.uint16, np.uint32, np.uint64],
+        "float": [np.float16, np.float32, np.float64, np.longdouble],
+        "complex": [np.complex64, np.complex128, np.clongdouble],
+        "others": [bool, object, bytes, str, np.void],
+    }
 
 
 def _random_integers(low: int, high: int | None = None, size: Any = None) -> Any:

@@ -65,7 +65,7 @@ def input_function(
         made = input_fn
 
     def read() -> Any:
-        found = made()
+        found: Any = made()
         if isinstance(found, _datasets()):
             return found.map(lambda *parts: _changed(parts, features_of, engineer))
         parts = found if isinstance(found, tuple | list) else (found,)
@@ -94,7 +94,7 @@ def ending(read: Callable[[], Any]) -> Callable[[], Any]:
     return read_to_the_end
 
 
-def _datasets() -> tuple[type, ...]:
+def _datasets() -> Any:
     import tensorflow.compat.v1 as tf
 
     return (tf.data.Dataset, tf.compat.v2.data.Dataset)

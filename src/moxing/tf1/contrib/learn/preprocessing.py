@@ -161,7 +161,7 @@ class VocabularyProcessor:
     def transform(self, raw_documents: Iterable[str]) -> Iterator[np.ndarray]:
         """Yields a row of word numbers, int64, for every document."""
         for tokens in self._tokenizer(raw_documents):
-            row = np.zeros(self.max_document_length, np.int64)
+            row: np.ndarray = np.zeros(self.max_document_length, np.int64)
             for position, token in enumerate(tokens):
                 if position >= self.max_document_length:
                     break
@@ -239,7 +239,7 @@ class ByteProcessor:
         """Yields a row of bytes, uint8, for every document."""
         for document in x:
             data = document.encode("utf-8") if isinstance(document, str) else bytes(document)
-            row = np.zeros(self.max_document_length, np.uint8)
+            row: np.ndarray = np.zeros(self.max_document_length, np.uint8)
             cut = data[: self.max_document_length]
             row[: len(cut)] = np.frombuffer(cut, np.uint8)
             yield row

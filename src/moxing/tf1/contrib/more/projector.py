@@ -13,7 +13,7 @@ __all__ = ["visualize_embeddings"]
 _FILE = "projector_config.pbtxt"
 _STRING, _UINT32, _MESSAGE, _OPTIONAL, _REPEATED = 9, 13, 11, 1, 3
 # Messages of the file: name, number, type and label of their fields.
-_MESSAGES = {
+_MESSAGES: dict[str, list[tuple[str, int, Any, int]]] = {
     "SpriteMetadata": [("image_path", 1, _STRING, _OPTIONAL), ("single_image_dim", 2, _UINT32, _REPEATED)],
     "EmbeddingInfo": [
         ("tensor_name", 1, _STRING, _OPTIONAL),
