@@ -55,3 +55,15 @@ def test_reshape_and_scalar_types():
     reshape = old_numpy.names()["reshape"]()
     assert reshape(np.arange(4), newshape=(2, 2)).shape == reshape(np.arange(4), (2, 2), "F").shape == (2, 2)
     assert np.float32 in old_numpy.names()["sctypes"]()["float"]
+
+
+@pytest.mark.parametrize("name", ["array", "asarray"])
+def test_rows_of_different_lengths_make_an_array_of_objects(name):
+    make = old_numpy.names()[name]()
+    rows = make([[1, 2], [3]])
+    assert rows.dtype == object and rows.tolist() == [[1, 2], [3]] and make([[1], [2]]).shape == (2, 1)
+    pairs = make([(np.zeros(3), np.zeros(2))] * 4)
+    assert pairs.shape == (4, 2) and pairs[0, 0].shape == (3,)
+    assert make([1, 2], np.float32).dtype == np.float32 and make.__name__ == name
+    with pytest.raises(ValueError, match="inhomogeneous"):
+        make([[1, 2], [3]], np.float32)

@@ -58,6 +58,8 @@ def names() -> Names:
     import numpy as np
 
     own: dict[str, Any] = {
+        "array": _ragged(np.array),
+        "asarray": _ragged(np.asarray),
         "NINF": -np.inf,
         "NZERO": -0.0,
         "PZERO": 0.0,
@@ -117,6 +119,22 @@ def _fromstring(string: bytes | str, dtype: Any = float, count: int = -1, sep: s
     note_once("numpy.fromstring on binary data", "numpy.frombuffer")
     data = string.encode("latin-1") if isinstance(string, str) else string
     return np.frombuffer(data, dtype, count).copy()
+
+
+def _ragged(make: Any) -> Any:
+    """Returns `np.array` or `np.asarray`, which made arrays of objects from rows of different lengths until 1.24."""
+
+    @functools.wraps(make)
+    def make_array(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return make(a, dtype, *args, **kwargs)
+        except ValueError as error:
+            if dtype is not None or "inhomogeneous" not in str(error):
+                raise
+            note_once(f"numpy.{make.__name__} of rows of different lengths", "dtype=object")
+            return make(a, object, *args, **kwargs)
+
+    return make_array
 
 
 def _load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None, **kwargs: Any) -> Any:
