@@ -24,11 +24,12 @@ _NAMES = _lazy.names(
     ("tensorflow.compat.v1:train", "init_from_checkpoint list_variables load_checkpoint load_variable"),
     (
         "tensorflow.compat.v1:",
-        "CriticalSection argsort sort is_tensor nest convert_to_tensor_or_sparse_tensor "
+        "CriticalSection argsort sort is_tensor convert_to_tensor_or_sparse_tensor "
         "assert_scalar=debugging.assert_scalar assert_same_float_dtype=debugging.assert_same_float_dtype "
         "is_non_decreasing=debugging.is_non_decreasing is_strictly_increasing=debugging.is_strictly_increasing "
         "is_numeric_tensor=debugging.is_numeric_tensor",
     ),
+    ("moxing.tf1.contrib.more.nest:", "nest"),
     ("tensorflow.python.framework.smart_cond:", "smart_cond smart_constant_value"),
     ("tensorflow.python.util.deprecation:", "deprecated deprecated_arg_values deprecated_args"),
 )

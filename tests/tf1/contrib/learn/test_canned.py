@@ -22,11 +22,10 @@ def test_the_iris_tutorial(tmp_path):
     metrics = {"right": learn.MetricSpec(contrib.metrics.streaming_accuracy, prediction_key=key)}
     found = classifier.evaluate(input_fn=data, steps=1, metrics=metrics)
     assert found["accuracy"] > 0.8 and found["right"] == pytest.approx(found["accuracy"])
-    classes = list(classifier.predict(iris.data[:4], as_iterable=True))
-    assert classes == [0, 0, 0, 0]
-    probabilities = classifier.predict_proba(iris.data, batch_size=50, as_iterable=False)
-    assert probabilities.shape == (150, 3)
-    assert (probabilities.argmax(1) == classifier.predict(iris.data, as_iterable=False)).all()
+    classes = list(classifier.predict(iris.data, batch_size=50))
+    assert classes[:4] == [0, 0, 0, 0]
+    probabilities = classifier.predict_proba(iris.data, as_iterable=False)
+    assert probabilities.shape == (150, 3) and (probabilities.argmax(1) == classes).all()
 
 
 def test_regressors_and_columns_by_name(tmp_path):
