@@ -9,7 +9,7 @@ import pytest
 
 from moxing.cli.main import main
 
-PROGRAM = "import tensorflow as tf\n\ntf.nn.relu(tf.contrib.tensor_forest.x)\n"
+PROGRAM = "import tensorflow as tf\n\ntf.nn.relu(tf.contrib.hparams.x)\n"
 
 #: The blocks of the page with the script and with the output.
 KINDS = ("python check", "text")
@@ -26,9 +26,9 @@ def test_text(program, capsys):
     assert main(["check", program]) == 1
     out = capsys.readouterr().out
     assert out.startswith(
-        "train.py: 66 %, 2 of 3 names are served\n\nMissing:\n  tf.contrib.tensor_forest is not available; "
+        "train.py: 66 %, 2 of 3 names are served\n\nMissing:\n  tf.contrib.hparams is not available; "
     )
-    assert "    tf.contrib.tensor_forest.x: train.py:3\n" in out
+    assert "    tf.contrib.hparams.x: train.py:3\n" in out
     assert out.endswith("Served by:\n  TensorFlow 2\n")
 
 
@@ -52,7 +52,7 @@ def test_json_and_html(program, tmp_path, capsys):
     told = json.loads(capsys.readouterr().out)
     assert (told["judged"], told["missing"], told["files"][0]["path"]) == (3, 1, "train.py")
     page = (tmp_path / "report.html").read_text()
-    assert "tf.contrib.tensor_forest is not available" in page
+    assert "tf.contrib.hparams is not available" in page
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from moxing.tf1.contrib import _lazy
 
@@ -15,7 +15,7 @@ class _Refusing(type):
     _moxing_path: str
     _moxing_instead: str
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedError(f"{cls._moxing_path} is not available: {cls._moxing_instead}.")
 
     def __getattr__(cls, name: str) -> Any:
