@@ -114,7 +114,10 @@ class Estimator:
         hooks: Sequence[Any] | None = None,
         log_progress: bool = True,
     ) -> dict[str, Any]:
-        """Returns the loss and the metrics of the newest checkpoint, or of `checkpoint_path`."""
+        """Returns the loss and the metrics of the newest checkpoint, or of `checkpoint_path`.
+
+        `log_progress` has no effect: `tf.estimator` always logs an evaluation.
+        """
         del log_progress
         if feed_fn is not None:
             raise NotImplementedError("evaluate(feed_fn=...): pass the data as x and y, or as input_fn.")

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import tensorflow.compat.v1 as tf
+
 from moxing.tf1.contrib import _lazy
 
 __path__: list[str] = []
@@ -81,7 +83,7 @@ class Experiment:
       eval_hooks: hooks of the evaluation.
       eval_delay_secs: time before the first evaluation.
       continuous_eval_throttle_secs: least time between evaluations.
-      min_eval_frequency: checkpoints decide when to evaluate; must be None or a number.
+      min_eval_frequency: has no effect, with a warning: every new checkpoint is evaluated.
       export_strategies: what `make_export_strategy` returns, or a list of it.
     """
 
@@ -100,7 +102,12 @@ class Experiment:
         min_eval_frequency: int | None = None,
         export_strategies: Any = None,
     ) -> None:
-        del min_eval_frequency
+        if min_eval_frequency is not None:
+            tf.logging.warning(
+                "Experiment(min_eval_frequency=%s) has no effect: RunConfig(save_checkpoints_steps=...) decides when "
+                "to evaluate.",
+                min_eval_frequency,
+            )
         self.estimator = estimator
         self.train_input_fn, self.eval_input_fn = train_input_fn, eval_input_fn
         self.eval_metrics, self.eval_steps, self.train_steps = eval_metrics, eval_steps, train_steps

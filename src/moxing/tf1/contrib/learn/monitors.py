@@ -26,7 +26,8 @@ __getattr__, __dir__ = _lazy.module_functions(__name__, _NAMES)
 
 def PrintTensor(tensor_names: Any, every_n: int = 100, first_n: int = 1) -> Any:
     """Logs tensors by name every `every_n` steps: a `tf.train.LoggingTensorHook`, which logs the first step too."""
-    del first_n
+    if first_n != 1:
+        tf.logging.warning("PrintTensor(first_n=%d) has no effect: every %d steps are logged.", first_n, every_n)
     return tf.train.LoggingTensorHook(tensor_names, every_n_iter=every_n)
 
 
