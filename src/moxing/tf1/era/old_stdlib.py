@@ -72,6 +72,12 @@ def _urllib_names() -> Names:
     }
 
 
+def _pickle_names() -> Names:
+    from moxing.tf1.era import old_pickle
+
+    return constants(load=old_pickle.load, loads=old_pickle.loads, dump=old_pickle.dump)
+
+
 #: For each module, the function that returns its old names.
 NAMES: dict[str, Callable[[], Names]] = {
     "sys": _sys_names,
@@ -79,6 +85,7 @@ NAMES: dict[str, Callable[[], Names]] = {
     "collections": _collections_names,
     "itertools": _itertools_names,
     "inspect": _inspect_names,
+    "pickle": _pickle_names,
     "string": _string_names,
     "urllib": _urllib_names,
 }

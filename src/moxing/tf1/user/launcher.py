@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from types import ModuleType, TracebackType
 from typing import Any
 
-from moxing.tf1.era import python2, views
+from moxing.tf1.era import python2, python2_source, views
+from moxing.tf1.era.python2_source import ConverterMissing as ConverterMissing
 from moxing.tf1.graph import v1_behavior
 from moxing.tf1.user import child_processes, command_line, facade, import_views, user_modules
 from moxing.tf1.user.child_processes import Launch
@@ -59,6 +60,8 @@ def run(launch: Launch, arguments: Sequence[str] = ()) -> int:
 
 def prepare(launch: Launch) -> None:
     """Prepares this process for user modules: TensorFlow 1 behavior, imports, flags, child processes."""
+    python2_source.enable(launch.py2)
+    v1_behavior.use_reference_variables(launch.ref_variables)
     v1_behavior.enable_on_import()
     import_views.install()
     user_modules.install(launch.legacy)
@@ -152,6 +155,7 @@ _OWN_FILES = frozenset(
     {
         __file__,
         user_modules.__file__,
+        python2_source.__file__,
         facade.__file__,
         "<frozen importlib._bootstrap>",
         "<frozen importlib._bootstrap_external>",

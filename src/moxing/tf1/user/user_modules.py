@@ -17,7 +17,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from moxing.tf1.era import python2, views
+from moxing.tf1.era import python2, python2_division, python2_source, views
 from moxing.tf1.era.user_only_method import USER_MARK
 from moxing.tf1.user import facade
 
@@ -39,12 +39,18 @@ class UserSourceLoader(SourceFileLoader):
         return module
 
     def get_code(self, fullname: str) -> CodeType | None:
-        code = super().get_code(fullname)
+        if python2_source.enabled():
+            # Neither read nor write the cached bytecode, which is that of the file as it is.
+            code: CodeType | None = self.source_to_code(self.get_data(self.path), self.path)
+        else:
+            code = super().get_code(fullname)
         if code is not None:
             python2.note_builtins(code)
         return code
 
     def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
+        if python2_source.enabled():
+            return python2_source.compile_python2(data, path)
         try:
             return super().source_to_code(data, path, _optimize=_optimize)
         except SyntaxError as error:
@@ -128,6 +134,7 @@ def user_builtins() -> ModuleType:
     own = vars(module)
     own.update(vars(builtins))
     own.update(python2.BUILTINS)
+    own.update(python2_division.BUILTINS)
     own["__import__"] = user_import
     own[USER_MARK] = True
     return module
