@@ -1,10 +1,14 @@
-"""`tf.disable_v2_behavior` for user modules: they have the behavior of TensorFlow 1 from the start."""
+"""The functions of `tensorflow` that user modules see replaced.
+
+`tf.disable_v2_behavior` has little to do: user modules have the behavior of TensorFlow 1 from the start.
+"""
 
 from __future__ import annotations
 
 from moxing.tf1.graph import v1_behavior
+from moxing.tf1.user.control_flow import cond
 
-__all__ = ["disable_v2_behavior"]
+__all__ = ["cond", "disable_v2_behavior"]
 
 
 def disable_v2_behavior() -> None:
