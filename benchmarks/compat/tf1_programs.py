@@ -10,6 +10,7 @@ what `programs.toml` expects of it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -27,7 +29,6 @@ from pathlib import Path
 
 import tf1_report
 import tf1_toy_data
-import tomllib
 
 LIST = Path(__file__).with_name("programs.toml")
 #: A number that a program prints for its loss, in the ways that programs of the time did.
@@ -203,10 +204,8 @@ def _start_and_wait(program: Program, command: str, root: Path, folder: Path, lo
             return None
         finally:
             # Its children too: programs start processes that read their data.
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             process.wait()
 
 
@@ -218,9 +217,13 @@ def main() -> int:
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds, after which a program is stopped")
     parser.add_argument("--logs", type=Path, help="a directory for the output of the programs")
     parser.add_argument("--json", type=Path, help="write the results here; results of other programs in it stay")
+    parser.add_argument("--resume", action="store_true", help="skip programs whose results are in the file of --json")
     parser.add_argument("--markdown", type=Path, action="append", default=[], help="a page whose table is replaced")
     arguments = parser.parse_args()
     programs = [one for one in read_list() if not arguments.only or any(part in one.name for part in arguments.only)]
+    if arguments.resume and arguments.json is not None and arguments.json.exists():
+        known = {f"{one['repository']}: {one['command']}" for one in json.loads(arguments.json.read_text())}
+        programs = [one for one in programs if one.name not in known]
     with tempfile.TemporaryDirectory(prefix="tf1_logs_") as temporary:
         logs = (arguments.logs or Path(temporary)).resolve()
         logs.mkdir(parents=True, exist_ok=True)

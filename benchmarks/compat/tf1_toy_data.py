@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-WORDS = "the a cat dog bird sees likes hears red green blue small big house tree river runs sleeps and or".split()
-CNEWS = "体育 财经 房产 家居 教育 科技 时尚 时政 游戏 娱乐".split()
+WORDS = "the a cat dog bird sees likes hears red green blue small big house tree river and or"
+CNEWS = ["体育", "财经", "房产", "家居", "教育", "科技", "时尚", "时政", "游戏", "娱乐"]
 
 
 def write(kind: str, path: Path) -> None:
@@ -96,7 +96,7 @@ def cifar10(folder: Path) -> None:
 
 
 def sentence(source: random.Random) -> str:
-    return " ".join(source.choice(WORDS) for _ in range(source.randint(4, 9)))
+    return " ".join(source.choice(WORDS.split()) for _ in range(source.randint(4, 9)))
 
 
 def text(path: Path) -> None:
@@ -190,7 +190,7 @@ KINDS: dict[str, Callable[[Path], Any]] = {
 
 
 def notebook_to_script(path: Path) -> str:
-    """Writes the code cells of a notebook as a script, without the commands of IPython. Returns the name of the script."""
+    """Writes the code cells of a notebook as a script, without the commands of IPython. Returns its name."""
     cells = json.loads(path.read_text())["cells"]
     lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
     script = path.with_suffix(".py")

@@ -111,8 +111,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="moxing run",
         description=_DESCRIPTION,
-        usage="moxing run [-h] [-v] [--py2] [--ref_variables] [--legacy PKG] [--workers N [--ps N [--evaluator]] [--max_restarts N] "
-        "[--cluster_logs DIR] [--isolate]]\n                  (SCRIPT | -m MODULE) [arguments of the script]",
+        usage="moxing run [-h] [-v] [--py2] [--ref_variables] [--legacy PKG] "
+        "[--workers N [--ps N [--evaluator]] [--max_restarts N] [--cluster_logs DIR] [--isolate]]\n"
+        "                  (SCRIPT | -m MODULE) [arguments of the script]",
         # `_split` must know the options before argparse parses them, so abbreviations are not allowed.
         allow_abbrev=False,
     )

@@ -53,7 +53,7 @@ def test_line_numbers_are_those_of_the_file(tmp_path):
     path.write_text("import sys\nprint 'a'\n\ndef f():\n    print 'b'\n    raise IOError, 'here'\nf()\n")
     try:
         run(path.read_text(), str(path))
-    except IOError:
+    except OSError:
         shown = traceback.format_exc()
     assert "line 6, in f\n    raise IOError, 'here'" in shown
 

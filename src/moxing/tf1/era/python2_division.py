@@ -23,9 +23,9 @@ def rewrite(tree: ast.Module) -> ast.Module:
       'x = __moxing_divide__(7, 2)'
     """
     for node in tree.body:
-        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
-            if any(name.name == "division" for name in node.names):
-                return tree
+        names = node.names if isinstance(node, ast.ImportFrom) and node.module == "__future__" else []
+        if any(name.name == "division" for name in names):
+            return tree
     return ast.fix_missing_locations(_Divisions().visit(tree))
 
 

@@ -21,7 +21,7 @@ _FIXERS = (
     "apply dict except exec exitfunc filter funcattrs getcwdu has_key import input isinstance itertools long map "
     "metaclass methodattrs ne next nonzero numliterals operator paren print raise renames repr sorted standarderror "
     "sys_exc throw tuple_params types xrange xreadlines zip"
-).split()
+)
 
 _INSTALL = "pip install 'moxing-tensorflow[py2]'"
 
@@ -121,4 +121,4 @@ def _tool() -> Any:
         from fissix.refactor import RefactoringTool
     except ImportError:
         raise ConverterMissing(f"--py2 converts Python 2 with fissix, which is not installed: {_INSTALL}") from None
-    return RefactoringTool([f"fissix.fixes.fix_{name}" for name in _FIXERS])
+    return RefactoringTool([f"fissix.fixes.fix_{name}" for name in _FIXERS.split()])
