@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import re
@@ -53,6 +54,7 @@ class Program:
       before: commands that prepare the data, run in the same way.
       fails: why it cannot run; empty if it should.
       falls: whether the loss must fall. The losses of adversarial networks need not.
+      home: the home directory, relative to the repository; empty for that of the user.
     """
 
     repository: str
@@ -64,6 +66,7 @@ class Program:
     before: tuple[str, ...] = ()
     fails: str = ""
     falls: bool = True
+    home: str = ""
 
     @property
     def name(self) -> str:
@@ -113,6 +116,7 @@ def _programs(groups: list[dict]) -> Iterator[Program]:  # type: ignore[type-arg
                 command,
                 fails=group.get("fails", {}).get(command, ""),
                 falls=group.get("falls", True),
+                home=group.get("home", ""),
                 **shared,
             )
 
@@ -189,7 +193,8 @@ def _start_and_wait(program: Program, command: str, root: Path, folder: Path, lo
     if words[0].endswith(".ipynb"):
         words[0] = tf1_toy_data.notebook_to_script(folder / words[0])
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "MPLBACKEND": "Agg", "PYTHONUNBUFFERED": "1"}
-    environment["KERAS_HOME"] = str(root / "keras_home")
+    if program.home:
+        environment["HOME"] = str(root / program.home)
     own = [str((root / entry).resolve()) for entry in program.path]
     environment["PYTHONPATH"] = os.pathsep.join([*own, *os.environ.get("PYTHONPATH", "").split(os.pathsep)])
     line = [sys.executable, "-m", "moxing", "run", *program.options, *words]
@@ -228,10 +233,11 @@ def main() -> int:
         logs = (arguments.logs or Path(temporary)).resolve()
         logs.mkdir(parents=True, exist_ok=True)
         results = []
+        # Stopped by a signal it stops the program that it runs, too.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        one_run = functools.partial(run, checkouts=arguments.checkouts.resolve(), timeout=arguments.timeout, logs=logs)
         with ThreadPoolExecutor(arguments.jobs) as pool:
-            work = [pool.submit(run, one, arguments.checkouts.resolve(), arguments.timeout, logs) for one in programs]
-            for future in work:
-                result = future.result()
+            for result in (map if arguments.jobs == 1 else pool.map)(one_run, programs):
                 results.append(result)
                 mark = " " if result.expected else "!"
                 print(f"{mark} {result.outcome:7} {result.seconds:5.1f} s  {result.repository}: {result.command}"

@@ -213,3 +213,14 @@ def test_installed_packages_are_users_only_when_asked_for(tmp_path):
     assert moxing("run", "main.py", cwd=tmp_path, env=environment).stdout == "None False\n"
     result = moxing("run", "--legacy", "installed", "--legacy=thing", "main.py", cwd=tmp_path, env=environment)
     assert result.stdout == "range(0, 1) True\n", result.stderr
+
+
+def test_the_packages_of_a_module_are_user_modules_too(tmp_path):
+    write(tmp_path / "project" / "__init__.py", "import sys, cPickle\nlimit = sys.maxint\n")
+    write(tmp_path / "project" / "train.py", "import project, sys\nprint(project.limit > 0, sys.argv[1:])\n")
+    result = moxing("run", "-m", "project.train", "--x", cwd=tmp_path)
+    assert result.stdout == "True ['--x']\n", result.stderr
+    write(tmp_path / "broken" / "__init__.py", "import no_such_library\n")
+    write(tmp_path / "broken" / "train.py", "")
+    result = moxing("run", "-m", "broken.train", cwd=tmp_path)
+    assert result.returncode == 1 and "No module named 'no_such_library'" in result.stderr

@@ -72,12 +72,6 @@ def _urllib_names() -> Names:
     }
 
 
-def _pickle_names() -> Names:
-    from moxing.tf1.era import old_pickle
-
-    return constants(load=old_pickle.load, loads=old_pickle.loads, dump=old_pickle.dump)
-
-
 #: For each module, the function that returns its old names.
 NAMES: dict[str, Callable[[], Names]] = {
     "sys": _sys_names,
@@ -85,12 +79,11 @@ NAMES: dict[str, Callable[[], Names]] = {
     "collections": _collections_names,
     "itertools": _itertools_names,
     "inspect": _inspect_names,
-    "pickle": _pickle_names,
     "string": _string_names,
     "urllib": _urllib_names,
 }
 
-#: Modules of Python 2 and the modules that have their contents today.
+#: Modules of Python 2 and of libraries of the time, and the modules that have their contents today.
 RENAMED_MODULES: dict[str, tuple[str, ...]] = {
     "__builtin__": ("builtins",),
     "ConfigParser": ("configparser",),
@@ -103,6 +96,7 @@ RENAMED_MODULES: dict[str, tuple[str, ...]] = {
     "cStringIO": ("io",),
     "copy_reg": ("copyreg",),
     "httplib": ("http.client",),
+    "scipy.sparse.linalg.eigen.arpack": ("scipy.sparse.linalg",),
     "thread": ("_thread",),
     "urllib2": ("urllib.error", "urllib.parse", "urllib.request"),
     "urlparse": ("urllib.parse",),

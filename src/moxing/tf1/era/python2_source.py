@@ -18,7 +18,7 @@ from moxing.tf1.era import python2_division
 
 #: Fixers of fissix. The others add lines, or serve names that the builtins and views of user modules have.
 _FIXERS = (
-    "apply dict except exec exitfunc filter funcattrs getcwdu has_key import input isinstance itertools long map "
+    "apply dict except exec exitfunc filter funcattrs getcwdu has_key input isinstance itertools long map "
     "metaclass methodattrs ne next nonzero numliterals operator paren print raise renames repr sorted standarderror "
     "sys_exc throw tuple_params types xrange xreadlines zip"
 )

@@ -13,7 +13,7 @@ from moxing.tf1 import environment
 from moxing.tf1.contrib import _slim_repairs
 from moxing.tf1.files import gfile_shift
 from moxing.tf1.graph import keras_layers
-from moxing.tf1.user import keras_modules
+from moxing.tf1.user import keras_modules, variable_values
 
 #: Estimators on MoXing's training loop. Imported by its name: it is above this package.
 _ESTIMATOR = "moxing.tensorflow.estimator"
@@ -149,6 +149,7 @@ def module(name: str) -> ModuleType:
     if name == "tensorflow":
         real = environment.import_tensorflow()
         gfile_shift.install_in_checkpoint_functions()
+        variable_values.install()
         shown: ModuleType = FacadeModule(name, [real.compat.v1, real])
     else:
         served = keras_modules.module_name(name, _SERVED)

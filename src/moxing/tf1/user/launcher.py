@@ -43,14 +43,19 @@ def run(launch: Launch, arguments: Sequence[str] = ()) -> int:
       Traceback (most recent call last):
       moxing.tf1.user.launcher.LaunchError: there is no script 'no_such_script.py' in ...
     """
-    path = _locate(launch)
+    if not launch.is_module:
+        _locate(launch)
     prepare(launch)
-    sys.argv = [launch.target if not launch.is_module else path, *arguments]
-    if not sys.flags.safe_path and sys.path:
-        sys.path[0] = os.getcwd() if launch.is_module else os.path.dirname(os.path.realpath(path))
+    if launch.is_module and not sys.flags.safe_path and sys.path:
+        sys.path[0] = os.getcwd()
     try:
+        # After `prepare`: this imports the packages that a module is in, which are the user's too.
+        path = _locate(launch)
+        sys.argv = [launch.target if not launch.is_module else path, *arguments]
+        if not launch.is_module and not sys.flags.safe_path and sys.path:
+            sys.path[0] = os.path.dirname(os.path.realpath(path))
         load_main(launch, "__main__")
-    except SystemExit:
+    except (SystemExit, LaunchError):
         raise
     except BaseException as error:
         _report(error)
@@ -119,8 +124,10 @@ def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
-    except ModuleNotFoundError:
-        return None
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            return None
+        raise
     return spec
 
 

@@ -7,8 +7,10 @@ modules get a private copy of the builtins, with an `__import__` that serves the
 
 from __future__ import annotations
 
+import __future__
 import builtins
 import functools
+import importlib.util
 import os
 import sys
 import sysconfig
@@ -155,14 +157,30 @@ def user_import(
     """
     if level == 0 and name.partition(".")[0] in facade.HEADS:
         return facade.import_name(name, fromlist or ())
+    if level == 0 and python2_source.enabled() and _is_beside(name, globals or {}):
+        level = 1
+        if not fromlist:
+            # `import sibling` binds the sibling, and not the package that is returned for a name with a dot.
+            builtins.__import__(name, globals, locals, (), level)
+            return sys.modules[f"{(globals or {})['__package__']}.{name.partition('.')[0]}"]
     try:
         module = builtins.__import__(name, globals, locals, fromlist or (), level)
     except ModuleNotFoundError as error:
-        old = views.old_module(name) if level == 0 and error.name == name.partition(".")[0] else None
+        # Missing is this module, or a package that it was in, and not a module that it imports.
+        is_missing = level == 0 and error.name is not None and f"{name}.".startswith(f"{error.name}.")
+        old = views.old_module(name) if is_missing and (fromlist or "." not in name) else None
         if old is None:
             raise
         return old
     return views.view(module)
+
+
+def _is_beside(name: str, globals: dict[str, Any]) -> bool:
+    """Returns True if Python 2 imports `name` from the package of the importing module."""
+    package = globals.get("__package__")
+    if not package or isinstance(globals.get("absolute_import"), __future__._Feature):
+        return False
+    return importlib.util.find_spec(f"{package}.{name.partition('.')[0]}") is not None
 
 
 def install(legacy: Collection[str] = ()) -> None:
