@@ -34,6 +34,7 @@ ORIGINAL_SIGNATURES = {
     "ModelSpec.__init__",
     "PlateauLREarlyStoppingHook.__init__",
     "ProgressiveImagenetDataset.__init__",
+    "cond",  # tf.cond
     "embed_sequence",
     "from_saved_model",
     "get_tfrecord",

@@ -80,7 +80,8 @@ class Result:
     Attributes:
       repository: owner and name.
       command: with its directory.
-      outcome: "ended", "trained" (was training when it was stopped) or "failed".
+      outcome: "ended", "trained" (was training when it was stopped), "unclear" (was running when it was stopped, without
+        an error, and had printed too few losses) or "failed".
       seconds: how long it ran.
       cause: the last error line of a failed program, or what was seen of a stopped one.
       expected: whether this is what the list expects.
@@ -158,6 +159,8 @@ def judge(code: int | None, text: str, falls: bool = True) -> tuple[str, str]:
       ('ended', '')
       >>> judge(None, "loss: 4.0\\nloss: 3.0\\nloss: 2.0\\nloss: 1.0\\n")
       ('trained', 'loss 3.5 to 1.5')
+      >>> judge(None, "loss: 4.0\\n")
+      ('unclear', '1 losses printed, no error')
       >>> judge(1, "Traceback\\nValueError: no\\n")
       ('failed', 'ValueError: no')
     """
@@ -167,7 +170,7 @@ def judge(code: int | None, text: str, falls: bool = True) -> tuple[str, str]:
         return "failed", error_line(text) or f"exit code {code}"
     losses = [float(found) for found in LOSS.findall(text)]
     if len(losses) < ENOUGH:
-        return "failed", f"no end, and {len(losses)} losses printed"
+        return "unclear", f"{len(losses)} losses printed, no error"
     half = len(losses) // 2
     first, last = sum(losses[:half]) / half, sum(losses[-half:]) / half
     seen = f"loss {first:.4g} to {last:.4g}"

@@ -9,10 +9,11 @@ from typing import Any
 
 START, END = "<!-- corpus: start -->", "<!-- corpus: end -->"
 HEADINGS = {
-    "en": ("repository", "programs", "ended well", "was training", "failed", "program", "cause", "All"),
-    "zh-CN": ("仓库", "程序数", "正常结束", "停止时仍在正常训练", "失败", "程序", "原因", "合计"),
+    "en": ("repository", "programs", "ended well", "was training", "unclear", "failed", "program", "cause", "All"),
+    "zh-CN": ("仓库", "程序数", "正常结束", "停止时仍在正常训练", "未能判断", "失败", "程序", "原因", "合计"),
 }
 RAN = ("ended", "trained")
+OUTCOMES = (*RAN, "unclear", "failed")
 
 
 def merge_json(path: Path, results: Iterable[Mapping[str, Any]]) -> None:
@@ -27,14 +28,15 @@ def summary(results: list[Mapping[str, Any]]) -> str:
 
     Example:
       >>> summary([{"outcome": "ended"}, {"outcome": "failed"}])
-      '1 of 2 programs ran (50%): 1 ended well, 0 were training when they were stopped, 1 failed'
+      '1 of 2 programs ran (50%): 1 ended well, 0 were training when they were stopped, 0 are unclear, 1 failed'
     """
-    count = {name: sum(one["outcome"] == name for one in results) for name in (*RAN, "failed")}
+    count = {name: sum(one["outcome"] == name for one in results) for name in OUTCOMES}
     ran = count["ended"] + count["trained"]
     rate = 100 * ran / max(1, len(results))
     return (
         f"{ran} of {len(results)} programs ran ({rate:.0f}%): {count['ended']} ended well, "
-        f"{count['trained']} were training when they were stopped, {count['failed']} failed"
+        f"{count['trained']} were training when they were stopped, {count['unclear']} are unclear, "
+        f"{count['failed']} failed"
     )
 
 
@@ -49,13 +51,13 @@ def replace_table(page: Path, results: list[Mapping[str, Any]]) -> None:
 def tables(results: list[Mapping[str, Any]], language: str) -> str:
     """Returns the table of the repositories, and that of the failures if there are any."""
     words = HEADINGS[language]
-    lines = [row(words[:5]), row(["---"] + ["---:"] * 4)]
+    lines = [row(words[:6]), row(["---"] + ["---:"] * 5)]
     for repository in sorted({one["repository"] for one in results}, key=str.lower):
         lines.append(counted(f"`{repository}`", [one for one in results if one["repository"] == repository]))
-    lines.append(counted(f"**{words[7]}**", results))
+    lines.append(counted(f"**{words[8]}**", results))
     failures = [one for one in results if one["outcome"] not in RAN]
     if failures:
-        lines += ["", row([words[0], words[5], words[6]]), row(["---"] * 3)]
+        lines += ["", row([words[0], words[6], words[7]]), row(["---"] * 3)]
     for one in failures:
         cause = one["cause"].replace("|", "\\|").replace("<", "&lt;")
         lines.append(row([f"`{one['repository']}`", f"`{one['command']}`", cause]))
@@ -64,7 +66,7 @@ def tables(results: list[Mapping[str, Any]], language: str) -> str:
 
 def counted(name: str, results: list[Mapping[str, Any]]) -> str:
     outcomes = [one["outcome"] for one in results]
-    return row([name, len(outcomes), *(outcomes.count(kind) for kind in (*RAN, "failed"))])
+    return row([name, len(outcomes), *(outcomes.count(kind) for kind in OUTCOMES)])
 
 
 def row(cells: Iterable[Any]) -> str:

@@ -23,6 +23,9 @@ def test_names_of_variables_give_values_to_user_modules_only(tmp_path):
         value, nothing = names["run"](session)
         assert value.tolist() == [1.5, 2.5] and nothing is None
         tf.train.Saver().save(session, str(tmp_path / "model"))
+    with tf.Graph().as_default():
+        step = tf.Variable(0, name="global_step", use_resource=True)
+        assert tf.train.get_global_step() is step
     with tf.Graph().as_default() as graph, tf.Session() as session:
         tf.train.import_meta_graph(str(tmp_path / "model.meta")).restore(session, str(tmp_path / "model"))
         graph.finalize()

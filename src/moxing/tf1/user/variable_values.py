@@ -12,6 +12,9 @@ from typing import Any
 from moxing.tf1.era.user_only_method import USER_MARK
 
 
+_GLOBAL_STEP = "global_step:0"
+
+
 def install() -> None:
     """Gives user modules values for the names of variables. Calling it again changes nothing."""
     from tensorflow.python.client import session
@@ -27,7 +30,10 @@ def _by_name(original: Any) -> Any:
     @functools.wraps(original)
     def get_tensor_by_name(self: Any, name: str) -> Any:
         tensor = original(self, name)
-        # TensorFlow itself needs the handle.
+        if name == _GLOBAL_STEP:
+            # Supervisors and monitored sessions look for it by this name, and expect a whole number.
+            return next((one for one in self.get_collection("variables") if one.name == name), value_of(tensor))
+        # Otherwise TensorFlow itself needs the handle.
         return value_of(tensor) if USER_MARK in sys._getframe(1).f_builtins else tensor
 
     get_tensor_by_name._moxing_original = original  # type: ignore[attr-defined]
