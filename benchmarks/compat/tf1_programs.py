@@ -36,6 +36,8 @@ LIST = Path(__file__).with_name("programs.toml")
 LOSS = re.compile(
     r"(?i)\b(?:\w*loss\w*|\w*cost\w*|mse|error|l[xz]|perplexity)\b[^\d\n\-]{0,20}(-?\d+\.?\d*(?:e[+-]?\d+)?|nan|inf)"
 )
+#: Reinforcement learning prints rewards instead.
+LOSS_OR_REWARD = re.compile(LOSS.pattern.replace("perplexity", r"perplexity|\w*rewards?|\w*score"))
 #: Losses that a program must have printed to count as training when it is stopped.
 ENOUGH = 4
 
@@ -168,7 +170,7 @@ def judge(code: int | None, text: str, falls: bool = True) -> tuple[str, str]:
         return "ended", ""
     if code is not None:
         return "failed", error_line(text) or f"exit code {code}"
-    losses = [float(found) for found in LOSS.findall(text)]
+    losses = [float(found) for found in (LOSS if falls else LOSS_OR_REWARD).findall(text)]
     if len(losses) < ENOUGH:
         return "unclear", f"{len(losses)} losses printed, no error"
     half = len(losses) // 2

@@ -194,6 +194,9 @@ def notebook_to_script(path: Path) -> str:
     cells = json.loads(path.read_text())["cells"]
     lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
     script = path.with_suffix(".py")
-    kept = [line for line in lines if not line.lstrip().startswith(("%", "!", "?")) and not line.rstrip().endswith("?")]
+    # In place of a command, so that the block that it is in is not empty.
+    empty = [line[: len(line) - len(line.lstrip())] + "pass" for line in lines]
+    is_command = [line.lstrip().startswith(("%", "!", "?")) or line.rstrip().endswith("?") for line in lines]
+    kept = [other if command else line for line, other, command in zip(lines, empty, is_command, strict=True)]
     script.write_text("\n".join(kept) + "\n")
     return script.name
