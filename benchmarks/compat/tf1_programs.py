@@ -82,8 +82,8 @@ class Result:
     Attributes:
       repository: owner and name.
       command: with its directory.
-      outcome: "ended", "trained" (was training when it was stopped), "unclear" (was running when it was stopped, without
-        an error, and had printed too few losses) or "failed".
+      outcome: "ended", "trained" (was training when it was stopped), "unclear" (was running when it was stopped,
+        without an error, and had printed too few losses) or "failed".
       seconds: how long it ran.
       cause: the last error line of a failed program, or what was seen of a stopped one.
       expected: whether this is what the list expects.

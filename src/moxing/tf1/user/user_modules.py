@@ -6,8 +6,8 @@ modules get a private copy of the builtins, with an `__import__` that serves the
 """
 
 from __future__ import annotations
-
 import __future__
+
 import builtins
 import functools
 import importlib.util

@@ -11,7 +11,6 @@ from typing import Any
 
 from moxing.tf1.era.user_only_method import USER_MARK
 
-
 _GLOBAL_STEP = "global_step:0"
 
 
