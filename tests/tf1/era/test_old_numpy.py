@@ -7,7 +7,7 @@ from moxing.tf1.era import old_numpy
 
 
 def test_every_name_has_a_value():
-    for name, make in {**old_numpy.names(), **old_numpy.random_names()}.items():
+    for name, make in {**old_numpy.names(), **old_numpy.lib_names(), **old_numpy.random_names()}.items():
         assert make() is not None, name
 
 
@@ -33,3 +33,13 @@ def test_functions():
     assert names["sctype2char"](np.float64) == "d"
     drawn = old_numpy.random_names()["random_integers"]()(1, 2, size=50)
     assert set(drawn) == {1, 2}
+
+
+def test_rows_of_different_lengths_are_objects():
+    array = old_numpy.names()["array"]()
+    ragged = array(list(zip([[1, 2, 3], [4, 5, 6]], [[1, 0], [0, 1]], strict=True)))
+    assert ragged.dtype == object and ragged.shape == (2, 2) and ragged[1, 1] == [0, 1]
+    assert array([[1, 2], [3, 4]]).dtype == np.int64
+    for arguments in [([[1], [2, 3]], np.int32), (["x", [1]], float)]:
+        with pytest.raises(ValueError):
+            array(*arguments)

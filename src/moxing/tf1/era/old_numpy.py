@@ -61,6 +61,8 @@ def names() -> Names:
         "NINF": -np.inf,
         "NZERO": -0.0,
         "PZERO": 0.0,
+        "array": _ragged(np.array),
+        "asarray": _ragged(np.asarray),
         "asscalar": lambda array: array.item(),
         "fromstring": _fromstring,
         "find_common_type": _find_common_type,
@@ -103,6 +105,34 @@ def random_names() -> Names:
       1
     """
     return {"random_integers": lambda: _random_integers}
+
+
+def lib_names() -> Names:
+    """Returns the old names of `numpy.lib`.
+
+    Example:
+      >>> lib_names()['pad']()([1], 1).tolist()
+      [0, 1, 0]
+    """
+    import numpy as np
+
+    return constants(pad=np.pad)
+
+
+def _ragged(original: Any) -> Any:
+    """`np.array`, which made an array of objects from rows of different lengths."""
+
+    @functools.wraps(original)
+    def array(rows: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(rows, *args, **kwargs)
+        except ValueError as error:
+            if args or kwargs.get("dtype") is not None or "inhomogeneous" not in str(error):
+                raise
+            note_once("numpy.array of rows of different lengths", "numpy.array(rows, dtype=object)")
+            return original(rows, **{**kwargs, "dtype": object})
+
+    return array
 
 
 def _fromstring(string: bytes | str, dtype: Any = float, count: int = -1, sep: str = "", **kwargs: Any) -> Any:

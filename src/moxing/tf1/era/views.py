@@ -15,6 +15,7 @@ from moxing.tf1.era.module_view import Names
 _VIEWS: dict[str, Callable[[], Names]] = {
     **old_stdlib.NAMES,
     "numpy": old_numpy.names,
+    "numpy.lib": old_numpy.lib_names,
     "numpy.random": old_numpy.random_names,
 }
 
