@@ -40,6 +40,8 @@ def test_rows_of_different_lengths_are_objects():
     ragged = array(list(zip([[1, 2, 3], [4, 5, 6]], [[1, 0], [0, 1]], strict=True)))
     assert ragged.dtype == object and ragged.shape == (2, 2) and ragged[1, 1] == [0, 1]
     assert array([[1, 2], [3, 4]]).dtype == np.int64
+    own = np.arange(3)
+    assert array([1, 2], copy=False).tolist() == [1, 2] and array(own, copy=False) is own
     for arguments in [([[1], [2, 3]], np.int32), (["x", [1]], float)]:
         with pytest.raises(ValueError):
             array(*arguments)

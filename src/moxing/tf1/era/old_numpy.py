@@ -120,10 +120,13 @@ def lib_names() -> Names:
 
 
 def _ragged(original: Any) -> Any:
-    """`np.array`, which made an array of objects from rows of different lengths."""
+    """`np.array`, which made objects of rows of different lengths, and copied if needed with `copy=False`."""
 
     @functools.wraps(original)
     def array(rows: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("copy") is False:
+            # It meant "if needed" before NumPy 2.
+            kwargs["copy"] = None
         try:
             return original(rows, *args, **kwargs)
         except ValueError as error:
