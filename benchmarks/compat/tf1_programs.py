@@ -83,7 +83,7 @@ class Result:
       repository: owner and name.
       command: with its directory.
       outcome: "ended", "trained" (was training when it was stopped), "unclear" (was running when it was stopped,
-        without an error, and had printed too few losses) or "failed".
+        without an error, and had printed too few losses, or losses that did not fall yet) or "failed".
       seconds: how long it ran.
       cause: the last error line of a failed program, or what was seen of a stopped one.
       expected: whether this is what the list expects.
@@ -176,8 +176,9 @@ def judge(code: int | None, text: str, falls: bool = True) -> tuple[str, str]:
     half = len(losses) // 2
     first, last = sum(losses[:half]) / half, sum(losses[-half:]) / half
     seen = f"loss {first:.4g} to {last:.4g}"
-    finite = last == last and abs(last) != float("inf")
-    return ("trained" if finite and (last < first or not falls) else "failed"), seen
+    if last != last or abs(last) == float("inf"):
+        return "failed", seen
+    return ("trained" if last < first or not falls else "unclear"), seen
 
 
 def error_line(text: str) -> str:
