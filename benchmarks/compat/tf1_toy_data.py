@@ -40,13 +40,15 @@ def write(kind: str, path: Path) -> None:
 
 @cache
 def digits(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Returns images like those of MNIST: ten fixed patterns of strokes, with noise and small shifts."""
+    """Returns images like those of MNIST: ten fixed patterns, of different brightness."""
     patterns = np.random.RandomState(0).rand(10, 7, 7) > 0.6
     source = np.random.RandomState(seed)
     labels = source.randint(0, 10, count).astype(np.uint8)
     images = np.kron(patterns[labels], np.ones((1, 3, 3)))[:, :20, :20] * 255
     images = np.pad(images, ((0, 0), (4, 4), (4, 4))) * source.uniform(0.5, 1.0, (count, 1, 1))
-    return images.astype(np.uint8), labels
+    # Some labels are wrong: programs show images that they get wrong.
+    wrong = source.rand(count) < 0.03
+    return images.astype(np.uint8), np.where(wrong, (labels + 1) % 10, labels).astype(np.uint8)
 
 
 def mnist(folder: Path, train: int = 7000, test: int = 1000, packed: bool = True) -> None:
@@ -131,7 +133,7 @@ def complaints(path: Path) -> None:
     """Writes a zipped CSV file of texts with the product that they are about."""
     source = random.Random(5)
     lines = ["product,consumer_complaint_narrative\n"]
-    for number in range(400):
+    for number in range(10000):
         product = ("Mortgage", "Credit card", "Student loan")[number % 3]
         lines.append(f"{product},{product.split()[0].lower()} {sentence(source)}\n")
     with zipfile.ZipFile(path, "w") as archive:
@@ -198,5 +200,6 @@ def notebook_to_script(path: Path) -> str:
     empty = [line[: len(line) - len(line.lstrip())] + "pass" for line in lines]
     is_command = [line.lstrip().startswith(("%", "!", "?")) or line.rstrip().endswith("?") for line in lines]
     kept = [other if command else line for line, other, command in zip(lines, empty, is_command, strict=True)]
-    script.write_text("\n".join(kept) + "\n")
+    future = [line for line in kept if line.startswith("from __future__")]
+    script.write_text("\n".join([*future, *(line for line in kept if line not in future)]) + "\n")
     return script.name
