@@ -39,6 +39,7 @@ ORIGINAL_SIGNATURES = {
     "_CudnnLayer.__init__",
     "_linear",
     "toimage",
+    "cond",  # tf.cond
     "embed_sequence",
     "evaluate",
     "fit",

@@ -1,5 +1,6 @@
 """`moxing run`: what a script sees and what its caller gets back. No script here imports TensorFlow."""
 
+import importlib.util
 import signal
 import subprocess
 import sys
@@ -157,11 +158,25 @@ def test_python_2_files_are_told_from_broken_ones(tmp_path):
         result = moxing("run", script, cwd=tmp_path)
         assert result.returncode == 1
         assert f"{tmp_path / 'old.py'}, line 2 is Python 2 (the print statement)." in result.stderr
-        assert "2to3" in result.stderr
+        assert "2to3" in result.stderr and "moxing run --py2" in result.stderr
         assert "importlib" not in result.stderr and "moxing/tf1" not in result.stderr
     result = moxing("run", "broken.py", cwd=tmp_path)
     assert result.returncode == 1
     assert "SyntaxError" in result.stderr and "Python 2" not in result.stderr
+
+
+@pytest.mark.skipif(importlib.util.find_spec("fissix") is None, reason="fissix, of the extra `py2`, is not installed")
+def test_python_2_runs_converted_in_memory(tmp_path):
+    write(tmp_path / "old" / "__init__.py", "import part\n")
+    write(tmp_path / "old" / "part.py", "half = lambda n: n / 2\n")
+    write(tmp_path / "main.py", "import old\nprint old.part.half(7)\nprint 'to the end'\nraise IOError, 'here'\n")
+    before = (tmp_path / "main.py").read_bytes()
+    result = moxing("run", "--py2", "main.py", cwd=tmp_path)
+    assert result.returncode == 1 and result.stdout == "3\nto the end\n"
+    assert "line 4, in <module>\n    raise IOError, 'here'\nOSError: here\n" in result.stderr
+    assert "moxing" not in result.stderr.replace(str(tmp_path), "")
+    # Nothing is written that a run without the option would read.
+    assert (tmp_path / "main.py").read_bytes() == before and not list(tmp_path.rglob("*.pyc"))
 
 
 def test_child_processes_see_the_same_modules(tmp_path):
@@ -198,3 +213,14 @@ def test_installed_packages_are_users_only_when_asked_for(tmp_path):
     assert moxing("run", "main.py", cwd=tmp_path, env=environment).stdout == "None False\n"
     result = moxing("run", "--legacy", "installed", "--legacy=thing", "main.py", cwd=tmp_path, env=environment)
     assert result.stdout == "range(0, 1) True\n", result.stderr
+
+
+def test_the_packages_of_a_module_are_user_modules_too(tmp_path):
+    write(tmp_path / "project" / "__init__.py", "import sys, cPickle\nlimit = sys.maxint\n")
+    write(tmp_path / "project" / "train.py", "import project, sys\nprint(project.limit > 0, sys.argv[1:])\n")
+    result = moxing("run", "-m", "project.train", "--x", cwd=tmp_path)
+    assert result.stdout == "True ['--x']\n", result.stderr
+    write(tmp_path / "broken" / "__init__.py", "import no_such_library\n")
+    write(tmp_path / "broken" / "train.py", "")
+    result = moxing("run", "-m", "broken.train", cwd=tmp_path)
+    assert result.returncode == 1 and "No module named 'no_such_library'" in result.stderr

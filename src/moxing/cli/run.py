@@ -54,10 +54,11 @@ def main(words: Sequence[str]) -> int:
     from moxing.tf1.user import launcher
     from moxing.tf1.user.child_processes import Launch
 
+    launch = Launch(target, is_module, arguments.legacy, arguments.py2, arguments.ref_variables)
     with _plain_usage_errors(target.endswith(".ipynb")) as usage_errors:
         try:
-            code = launcher.run(Launch(target, is_module, arguments.legacy), flags)
-        except launcher.LaunchError as error:
+            code = launcher.run(launch, flags)
+        except (launcher.LaunchError, launcher.ConverterMissing) as error:
             return run_cluster.error(str(error))
     return 2 if usage_errors else code
 
@@ -108,7 +109,7 @@ def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _process_arguments(arguments: argparse.Namespace, target: str) -> list[str]:
     """Returns the arguments of `moxing run` for one process of a cluster, without the flags of the script."""
-    words = ["--verbose"] if arguments.verbose else []
+    words = [f"--{name}" for name in ("verbose", "py2", "ref_variables") if getattr(arguments, name)]
     for package in arguments.legacy:
         words += ["--legacy", package]
     if arguments.module is not None:
@@ -120,8 +121,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="moxing run",
         description=_DESCRIPTION,
-        usage="moxing run [-h] [-v] [--legacy PKG] [--workers N [--ps N [--evaluator]] [--max_restarts N] "
-        "[--cluster_logs DIR] [--isolate]]\n                  (SCRIPT | -m MODULE) [arguments of the script]",
+        usage="moxing run [-h] [-v] [--py2] [--ref_variables] [--legacy PKG] "
+        "[--workers N [--ps N [--evaluator]] [--max_restarts N] [--cluster_logs DIR] [--isolate]]\n"
+        "                  (SCRIPT | -m MODULE) [arguments of the script]",
         # `_split` must know the options before argparse parses them, so abbreviations are not allowed.
         allow_abbrev=False,
     )
@@ -134,6 +136,12 @@ def _parser() -> argparse.ArgumentParser:
         help="an installed package that is also written for TensorFlow 1; may be repeated",
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="show which names of older versions are used")
+    parser.add_argument("--py2", action="store_true", help="the script is Python 2: convert it in memory")
+    parser.add_argument(
+        "--ref_variables",
+        action="store_true",
+        help="variables and control flow as in TensorFlow 1, for scripts that train in a session of their own",
+    )
     run_cluster.add_options(parser)
     return parser
 

@@ -41,6 +41,7 @@ def test_signs(source, sign):
         assert advice is None
     else:
         assert "train.py, line" in advice and sign in advice
+        assert "moxing run --py2" in advice
         assert "2to3" in advice or "expand" in advice
 
 

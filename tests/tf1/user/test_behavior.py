@@ -1,4 +1,4 @@
-"""`tf.disable_v2_behavior()` in a script keeps what the step loop is built from."""
+"""Names of `tensorflow` that are replaced in a script."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import tensorflow.compat.v1 as tf
 
 tf.disable_v2_behavior()
 import tensorflow
+x = tf.placeholder(tf.float32, [2])
+print("tensor", type(x) is tf.Tensor, isinstance(x + 1, tensorflow.Tensor), isinstance(tf.Variable(1.0), tf.Tensor))
 tensorflow.disable_v2_behavior()
 calls = []
 
@@ -46,6 +48,16 @@ def test_an_estimator_still_runs_many_steps_per_call(tmp_path):
     script = tmp_path / "train.py"
     script.write_text(SCRIPT)
     output = output_of(script, tmp_path / "model")
-    assert "shape 3 eager False" in output
+    assert "shape 3 eager False" in output and "tensor True True False" in output
     calls = re.search(r"^variables ResourceVariable calls (\d+)$", output, flags=re.MULTILINE)
     assert calls and int(calls.group(1)) < 100, output
+
+
+def test_with_eager_execution_a_tensor_with_a_value_is_a_tensor(tmp_path):
+    script = tmp_path / "eager.py"
+    script.write_text(
+        "import tensorflow as tf\n"
+        "tf.enable_eager_execution()\n"
+        "print(isinstance(tf.constant(1), tf.Tensor), tf.executing_eagerly(), tf.constant(3).numpy())\n"
+    )
+    assert "True True 3" in output_of(script)

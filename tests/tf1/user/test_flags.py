@@ -192,3 +192,15 @@ def test_parsing_anew(line):
     assert flags.FLAGS.a == 2
     assert flags.FLAGS["a"].value == 2
     assert "DEFINE_multi_string" in dir(flags)
+
+
+def test_the_private_dictionary_has_values_that_are_flags_too(line):
+    line("--steps=5", "--nofast")
+    flags.DEFINE_integer("steps", 1, "Steps.")
+    flags.DEFINE_boolean("fast", True, "Fast.")
+    flags.DEFINE_string("name", None, "Name.")
+    found = getattr(flags.FLAGS, "__flags")  # noqa: B009
+    # TensorFlow 1.4 had values here, later versions flags.
+    assert sorted(found.items()) == [("fast", False), ("name", None), ("steps", 5)]
+    assert [found[name].value for name in ("fast", "name", "steps")] == [False, None, 5]
+    assert f"{found['steps']} {found['fast']} {found['name']}" == "5 False None" and "steps" in found

@@ -33,6 +33,8 @@ environment.prepare()
         ("tensorflow.python.keras.engine.training", "Model"),
         ("tensorflow.python.keras.layers.recurrent", "LSTM RNN"),
         ("tensorflow.python.keras._impl.keras.layers.core", "Dense Lambda"),
+        ("keras.layers.core", "Dense Lambda"),
+        ("keras.datasets", "mnist"),
         ("tensorflow.keras", "layers models backend"),
         ("tensorflow.keras.layers", "Dense LSTM"),
         ("tensorflow.layers", "dense conv2d batch_normalization Conv2D flatten"),

@@ -63,5 +63,7 @@ def test_the_builtins_of_user_modules():
     assert own.xrange is range and own.len is len and vars(own)[USER_MARK] is True
     assert own.__import__("tensorflow.flags").__name__ == "tensorflow"
     assert own.__import__("cPickle").__name__ == "pickle"
+    moved = own.__import__("scipy.sparse.linalg.eigen.arpack", fromlist=["eigsh"])
+    assert moved.__name__ == "scipy.sparse.linalg" and callable(moved.eigsh)
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         own.__import__("no_such_module")

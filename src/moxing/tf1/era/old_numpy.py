@@ -58,11 +58,11 @@ def names() -> Names:
     import numpy as np
 
     own: dict[str, Any] = {
-        "array": _ragged(np.array),
-        "asarray": _ragged(np.asarray),
         "NINF": -np.inf,
         "NZERO": -0.0,
         "PZERO": 0.0,
+        "array": _ragged(np.array),
+        "asarray": _ragged(np.asarray),
         "asscalar": lambda array: array.item(),
         "fromstring": _fromstring,
         "load": _load,
@@ -110,6 +110,37 @@ def random_names() -> Names:
     return {"random_integers": lambda: _random_integers}
 
 
+def lib_names() -> Names:
+    """Returns the old names of `numpy.lib`.
+
+    Example:
+      >>> lib_names()['pad']()([1], 1).tolist()
+      [0, 1, 0]
+    """
+    import numpy as np
+
+    return constants(pad=np.pad)
+
+
+def _ragged(original: Any) -> Any:
+    """`np.array`, which made objects of rows of different lengths, and copied if needed with `copy=False`."""
+
+    @functools.wraps(original)
+    def array(rows: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("copy") is False:
+            # It meant "if needed" before NumPy 2.
+            kwargs["copy"] = None
+        try:
+            return original(rows, *args, **kwargs)
+        except ValueError as error:
+            if args or kwargs.get("dtype") is not None or "inhomogeneous" not in str(error):
+                raise
+            note_once("numpy.array of rows of different lengths", "numpy.array(rows, dtype=object)")
+            return original(rows, **{**kwargs, "dtype": object})
+
+    return array
+
+
 def _fromstring(string: bytes | str, dtype: Any = float, count: int = -1, sep: str = "", **kwargs: Any) -> Any:
     """`np.fromstring`, which also read binary data. The array is a copy, not a view of the bytes."""
     import numpy as np
@@ -119,22 +150,6 @@ def _fromstring(string: bytes | str, dtype: Any = float, count: int = -1, sep: s
     note_once("numpy.fromstring on binary data", "numpy.frombuffer")
     data = string.encode("latin-1") if isinstance(string, str) else string
     return np.frombuffer(data, dtype, count).copy()
-
-
-def _ragged(make: Any) -> Any:
-    """Returns `np.array` or `np.asarray`, which made arrays of objects from rows of different lengths until 1.24."""
-
-    @functools.wraps(make)
-    def make_array(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return make(a, dtype, *args, **kwargs)
-        except ValueError as error:
-            if dtype is not None or "inhomogeneous" not in str(error):
-                raise
-            note_once(f"numpy.{make.__name__} of rows of different lengths", "dtype=object")
-            return make(a, object, *args, **kwargs)
-
-    return make_array
 
 
 def _load(file: Any, mmap_mode: Any = None, allow_pickle: bool | None = None, **kwargs: Any) -> Any:

@@ -83,7 +83,7 @@ NAMES: dict[str, Callable[[], Names]] = {
     "urllib": _urllib_names,
 }
 
-#: Modules of Python 2 and the modules that have their contents today.
+#: Modules of Python 2 and of libraries of the time, and the modules that have their contents today.
 RENAMED_MODULES: dict[str, tuple[str, ...]] = {
     "__builtin__": ("builtins",),
     "ConfigParser": ("configparser",),
@@ -96,6 +96,7 @@ RENAMED_MODULES: dict[str, tuple[str, ...]] = {
     "cStringIO": ("io",),
     "copy_reg": ("copyreg",),
     "httplib": ("http.client",),
+    "scipy.sparse.linalg.eigen.arpack": ("scipy.sparse.linalg",),
     "thread": ("_thread",),
     "urllib2": ("urllib.error", "urllib.parse", "urllib.request"),
     "urlparse": ("urllib.parse",),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from types import CodeType, ModuleType
 from typing import Any
 
+from moxing.tf1.era import python2_source
 from moxing.tf1.era.module_view import note_once, real_module
 
 
@@ -27,7 +28,8 @@ def _execfile(path: str, globals: dict[str, Any] | None = None, locals: dict[str
         globals, locals = caller.f_globals, caller.f_locals
     globals.setdefault("__builtins__", caller.f_globals["__builtins__"])
     with open(path, "rb") as file:
-        code = compile(file.read(), path, "exec")
+        source = file.read()
+    code = python2_source.compile_python2(source, path) if python2_source.enabled() else compile(source, path, "exec")
     exec(code, globals, globals if locals is None else locals)
 
 
@@ -106,10 +108,11 @@ def explain(error: SyntaxError) -> str | None:
     if sign is None:
         return None
     file = error.filename or "FILE"
+    run = "Run it as Python 2, without changing it: moxing run --py2 SCRIPT"
     if isinstance(error, TabError):
-        remedy = f"Replace every tab by spaces up to the next multiple of 8, as Python 2 read it: expand -t 8 {file}"
+        remedy = f"Or replace every tab by spaces up to the next multiple of 8, as Python 2 read it: expand -t 8 {file}"
     elif sys.version_info < (3, 13):
-        remedy = f"Convert it in place (a copy is kept as {file}.bak): {sys.executable} -m lib2to3 -w {file}"
+        remedy = f"Or convert it in place (a copy is kept as {file}.bak): {sys.executable} -m lib2to3 -w {file}"
     else:
-        remedy = f"Convert it with the `2to3 -w {file}` of a Python up to 3.12; Python 3.13 no longer has it."
-    return f"{file}, line {error.lineno} is Python 2 ({sign}).\n{remedy}"
+        remedy = f"Or convert it with the `2to3 -w {file}` of a Python up to 3.12; Python 3.13 no longer has it."
+    return f"{file}, line {error.lineno} is Python 2 ({sign}).\n{run}\n{remedy}"

@@ -16,6 +16,7 @@ _VIEWS: dict[str, Callable[[], Names]] = {
     **old_stdlib.NAMES,
     **old_libraries.NAMES,
     "numpy": old_numpy.names,
+    "numpy.lib": old_numpy.lib_names,
     "numpy.random": old_numpy.random_names,
 }
 

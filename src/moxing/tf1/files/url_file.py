@@ -41,6 +41,13 @@ class UrlFile:
             self._writable_file = None
         super().__exit__(kind, error, traceback)  # type: ignore[misc]
 
+    def _prepare_value(self, value: Any) -> Any:
+        try:
+            return super()._prepare_value(value)  # type: ignore[misc]
+        except UnicodeDecodeError:
+            # In Python 2 the mode "r" read images and graphs too.
+            return value
+
     def size(self) -> int:
         """Returns the size of the file in bytes, including what was written so far."""
         if isinstance(self._writable_file, _WritableFile):

@@ -21,6 +21,22 @@ _DEPRECATION_WARNINGS = (
 )
 
 
+#: Whether variables are reference variables: `moxing run --ref_variables`.
+_reference_variables = False
+
+
+def use_reference_variables(value: bool) -> None:
+    """Gives scripts the reference variables and the control flow of TensorFlow 1. Call it before `enable`.
+
+    `mox.run` and `tf.estimator` use resource variables in any case.
+
+    Example:
+      >>> use_reference_variables(False)
+    """
+    global _reference_variables
+    _reference_variables = value
+
+
 def enable_on_import() -> None:
     """Enables TensorFlow 1 behavior: now if TensorFlow is imported, otherwise as soon as it is."""
     environment.prepare()
@@ -34,15 +50,24 @@ def enable_on_import() -> None:
 def enable() -> None:
     """Switches TensorFlow, which must be imported, to what a TensorFlow 1 script expects.
 
-    Resource variables and control flow v2 stay on: the step loop is built from them, and scripts do not notice.
+    Resource variables and control flow v2 stay on: the step loop is built from them, and few scripts notice. For the
+    others there is `use_reference_variables`.
     """
     import tensorflow.compat.v1 as tf
     from tensorflow.python.util import deprecation
 
+    from moxing.tf1.graph import old_datasets, old_variables
+
     tf.disable_eager_execution()
     tf.disable_v2_tensorshape()
-    tf.enable_resource_variables()
-    tf.enable_control_flow_v2()
+    if _reference_variables:
+        tf.disable_resource_variables()
+        tf.disable_control_flow_v2()
+    else:
+        tf.enable_resource_variables()
+        tf.enable_control_flow_v2()
+    old_variables.install()
+    old_datasets.install()
     deprecation._PRINT_DEPRECATION_WARNINGS = False
     sparse_adam.install()
 

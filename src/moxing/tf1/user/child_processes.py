@@ -24,11 +24,15 @@ class Launch:
       target: the path of the script, or the name of the module.
       is_module: whether `target` is a module.
       legacy: installed packages that count as user modules.
+      py2: whether user modules are Python 2.
+      ref_variables: whether variables are those of TensorFlow 1, without resources.
     """
 
     target: str
     is_module: bool = False
     legacy: Sequence[str] = ()
+    py2: bool = False
+    ref_variables: bool = False
 
 
 def remember(launch: Launch) -> None:

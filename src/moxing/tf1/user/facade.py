@@ -13,7 +13,7 @@ from moxing.tf1 import environment
 from moxing.tf1.contrib import _lazy, _slim_repairs
 from moxing.tf1.files import gfile_shift
 from moxing.tf1.graph import keras_layers
-from moxing.tf1.user import keras_modules, private_paths
+from moxing.tf1.user import keras_modules, private_paths, variable_values
 
 #: Estimators on MoXing's training loop. Imported by its name: it is above this package.
 _ESTIMATOR = "moxing.tensorflow.estimator"
@@ -41,7 +41,11 @@ _SERVED: dict[str, str] = {
 }
 
 #: Modules with functions that replace TensorFlow's own in user modules.
-_REPLACED = {"tensorflow": "moxing.tf1.user.behavior", "tensorflow.train": "moxing.tf1.user.input_producers"}
+_REPLACED = {
+    "tensorflow": "moxing.tf1.user.behavior",
+    "tensorflow.nn": "moxing.tf1.user.losses_before_1_0",
+    "tensorflow.train": "moxing.tf1.user.input_producers",
+}
 
 # Another name of the facade itself: code of the time of TensorFlow 1.13 imports it this way.
 _ALIAS = "tensorflow.compat.v1"
@@ -162,6 +166,7 @@ def module(name: str) -> ModuleType:
     if name == "tensorflow":
         real = environment.import_tensorflow()
         gfile_shift.install_in_checkpoint_functions()
+        variable_values.install()
         shown: ModuleType = FacadeModule(name, [real.compat.v1, real])
     else:
         served = keras_modules.module_name(name, _SERVED)

@@ -143,6 +143,10 @@ class FlagValues(absl_flags.FlagValues):
                 delattr(self, short_name)
         definitions[name] = location
 
+    def _shown_flags(self) -> dict[str, Any]:
+        self._parse_new()
+        return {name: _shown(flag) for name, flag in self._flags().items()}
+
     def _parse_new(self) -> None:
         unparsed: dict[str, absl_flags.Flag] = self.__dict__["_unparsed"]
         if not unparsed and self.is_parsed():
@@ -187,6 +191,48 @@ class FlagValues(absl_flags.FlagValues):
         if {"-h", "--help"} & set(sys.argv[1:]) and not {"h", "help"} & set(self):
             print(f"{self.get_help()}\n{moxing_flags.FLAGS.get_help()}")
             sys.exit(0)
+
+
+#: `FLAGS.__flags`: a dictionary of values in TensorFlow 1.4, and of flags, which have a `value`, from 1.5 on. Set here
+#: because the name would be mangled inside the class.
+setattr(FlagValues, "__flags", property(FlagValues._shown_flags))  # noqa: B010
+
+
+class _NoValue:
+    """The value of a flag that is None: Python allows no subclass of its type."""
+
+    value = None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return other is None or isinstance(other, _NoValue)
+
+    def __hash__(self) -> int:
+        return hash(None)
+
+    def __repr__(self) -> str:
+        return "None"
+
+
+class _Boolean(int):
+    """A value of True or False, which allow no subclass either."""
+
+    def __repr__(self) -> str:
+        return str(bool(self))
+
+    __str__ = __repr__
+
+
+def _shown(flag: absl_flags.Flag) -> Any:
+    """Returns the value of a flag as an object of its own type that also has the attributes of the flag."""
+    if flag.value is None:
+        return _NoValue()
+    kind = _Boolean if isinstance(flag.value, bool) else type(flag.value)
+    shown = type(kind.__name__, (kind,), {"__module__": __name__})(flag.value)
+    shown.value, shown.name, shown.default, shown.help = flag.value, flag.name, flag.default, flag.help
+    return shown
 
 
 def _fail(error: Exception) -> NoReturn:

@@ -1,4 +1,7 @@
-"""`tf.train.string_input_producer` for user modules: it also takes the variable of `tf.train.match_filenames_once`."""
+"""The names of `tf.train` that user modules see replaced.
+
+`tf.train.string_input_producer` also takes the variable of `tf.train.match_filenames_once`.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ from typing import Any
 
 from moxing.tf1 import environment
 
-__all__ = ["string_input_producer"]
+__all__ = ["SummaryWriter", "string_input_producer"]
 
 tf = environment.import_tensorflow()
+
+#: The name in TensorFlow 0.x.
+SummaryWriter = tf.compat.v1.summary.FileWriter
 
 
 @functools.wraps(tf.compat.v1.train.string_input_producer)

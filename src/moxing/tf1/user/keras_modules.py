@@ -57,6 +57,8 @@ def _keras_modules(prefix: str) -> dict[str, str]:
 
 #: Import names of TensorFlow 1 and the modules that serve them. The longest prefix counts; the rest is appended.
 MODULES: dict[str, str] = {
+    # Keras 2 as a package of its own, as scripts of the time import it. What is installed as `keras` is Keras 3.
+    **_keras_modules("keras"),
     **_keras_modules("tensorflow.keras"),
     **_keras_modules("tensorflow.python.keras"),
     # TensorFlow 1.4 had the code itself below this name.

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from types import ModuleType, TracebackType
 from typing import Any
 
-from moxing.tf1.era import python2, views
+from moxing.tf1.era import python2, python2_source, views
+from moxing.tf1.era.python2_source import ConverterMissing as ConverterMissing
 from moxing.tf1.graph import v1_behavior
 from moxing.tf1.user import child_processes, command_line, facade, import_views, notebooks, user_modules
 from moxing.tf1.user.child_processes import Launch
@@ -42,19 +43,24 @@ def run(launch: Launch, arguments: Sequence[str] = ()) -> int:
       Traceback (most recent call last):
       moxing.tf1.user.launcher.LaunchError: there is no script 'no_such_script.py' in ...
     """
-    path = _locate(launch)
-    if notebooks.is_notebook(path):
-        try:
-            notebooks.load(path)
-        except ValueError as error:
-            raise LaunchError(str(error)) from None
+    if not launch.is_module:
+        path = _locate(launch)
+        if notebooks.is_notebook(path):
+            try:
+                notebooks.load(path)
+            except ValueError as error:
+                raise LaunchError(str(error)) from None
     prepare(launch)
-    sys.argv = [launch.target if not launch.is_module else path, *arguments]
-    if not sys.flags.safe_path and sys.path:
-        sys.path[0] = os.getcwd() if launch.is_module else os.path.dirname(os.path.realpath(path))
+    if launch.is_module and not sys.flags.safe_path and sys.path:
+        sys.path[0] = os.getcwd()
     try:
+        # After `prepare`: this imports the packages that a module is in, which are the user's too.
+        path = _locate(launch)
+        sys.argv = [launch.target if not launch.is_module else path, *arguments]
+        if not launch.is_module and not sys.flags.safe_path and sys.path:
+            sys.path[0] = os.path.dirname(os.path.realpath(path))
         load_main(launch, "__main__")
-    except SystemExit:
+    except (SystemExit, LaunchError):
         raise
     except BaseException as error:
         _report(error)
@@ -64,6 +70,8 @@ def run(launch: Launch, arguments: Sequence[str] = ()) -> int:
 
 def prepare(launch: Launch) -> None:
     """Prepares this process for user modules: TensorFlow 1 behavior, imports, flags, child processes."""
+    python2_source.enable(launch.py2)
+    v1_behavior.use_reference_variables(launch.ref_variables)
     v1_behavior.enable_on_import()
     import_views.install()
     user_modules.install(launch.legacy)
@@ -126,8 +134,10 @@ def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
             spec = importlib.util.find_spec(f"{name}.__main__")
-    except ModuleNotFoundError:
-        return None
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            return None
+        raise
     return spec
 
 
@@ -162,6 +172,7 @@ _OWN_FILES = frozenset(
     {
         __file__,
         user_modules.__file__,
+        python2_source.__file__,
         facade.__file__,
         notebooks.__file__,
         "<frozen importlib._bootstrap>",

@@ -6,9 +6,11 @@ modules get a private copy of the builtins, with an `__import__` that serves the
 """
 
 from __future__ import annotations
+import __future__
 
 import builtins
 import functools
+import importlib.util
 import os
 import sys
 import sysconfig
@@ -17,7 +19,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from moxing.tf1.era import old_libraries, python2, views
+from moxing.tf1.era import old_libraries, python2, python2_division, python2_source, views
 from moxing.tf1.era.user_only_method import USER_MARK
 from moxing.tf1.user import facade
 
@@ -39,12 +41,18 @@ class UserSourceLoader(SourceFileLoader):
         return module
 
     def get_code(self, fullname: str) -> CodeType | None:
-        code = super().get_code(fullname)
+        if python2_source.enabled():
+            # Neither read nor write the cached bytecode, which is that of the file as it is.
+            code: CodeType | None = self.source_to_code(self.get_data(self.path), self.path)
+        else:
+            code = super().get_code(fullname)
         if code is not None:
             python2.note_builtins(code)
         return code
 
     def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
+        if python2_source.enabled():
+            return python2_source.compile_python2(data, path)
         try:
             return super().source_to_code(data, path, _optimize=_optimize)
         except SyntaxError as error:
@@ -128,6 +136,7 @@ def user_builtins() -> ModuleType:
     own = vars(module)
     own.update(vars(builtins))
     own.update(python2.BUILTINS)
+    own.update(python2_division.BUILTINS)
     own["__import__"] = user_import
     own[USER_MARK] = True
     return module
@@ -148,18 +157,33 @@ def user_import(
     """
     if level == 0 and name.partition(".")[0] in facade.HEADS:
         return facade.import_name(name, fromlist or ())
+    if level == 0 and python2_source.enabled() and _is_beside(name, globals or {}):
+        level = 1
+        if not fromlist:
+            # `import sibling` binds the sibling, and not the package that is returned for a name with a dot.
+            builtins.__import__(name, globals, locals, (), level)
+            return sys.modules[f"{(globals or {})['__package__']}.{name.partition('.')[0]}"]
     try:
         if level == 0 and old_libraries.is_gone(name):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         module = builtins.__import__(name, globals, locals, fromlist or (), level)
     except ModuleNotFoundError as error:
-        gone = error.name in (name, name.partition(".")[0])
-        old = views.old_module(name) if level == 0 and gone else None
+        # Missing is this module, or a package that it was in, and not a module that it imports.
+        is_missing = level == 0 and error.name is not None and f"{name}.".startswith(f"{error.name}.")
+        old = views.old_module(name) if is_missing else None
         if old is None:
             raise
         # `import scipy.misc` gives the package, whose view has the module.
         module = old if fromlist or "." not in name else builtins.__import__(name.partition(".")[0])
     return views.view(module)
+
+
+def _is_beside(name: str, globals: dict[str, Any]) -> bool:
+    """Returns True if Python 2 imports `name` from the package of the importing module."""
+    package = globals.get("__package__")
+    if not package or isinstance(globals.get("absolute_import"), __future__._Feature):
+        return False
+    return importlib.util.find_spec(f"{package}.{name.partition('.')[0]}") is not None
 
 
 def install(legacy: Collection[str] = ()) -> None:
