@@ -11,7 +11,6 @@ _ADDONS = "it moved to the package tensorflow-addons, which is no longer maintai
 _INSTEAD = {
     "all_reduce": "use tf.distribute, or --variable_update of mox.run",
     "bayesflow": "use the package tensorflow-probability",
-    "crf": f"{_ADDONS} (tfa.text)",
     "cudnn_rnn": "use tf.keras.layers.CuDNNLSTM and CuDNNGRU, or contrib.rnn",
     "data.prefetch_to_device": "mox.run prefetches by itself, remove the call; elsewhere use "
     "tf.data.experimental.prefetch_to_device",
@@ -22,7 +21,6 @@ _INSTEAD = {
     "graph_editor": "use tf.graph_util and tf.import_graph_def",
     "hparams": "use tf.contrib.training.HParams",
     "learn": "use tf.estimator; for MNIST tensorflow.examples.tutorials.mnist.input_data",
-    "legacy_seq2seq": _ADDONS + " (tfa.seq2seq, in its later form)",
     "lite": "use tf.lite",
     "memory_stats": "use tf.config.experimental.get_memory_info",
     "nccl": "mox.run combines gradients by itself; elsewhere use tf.distribute",
@@ -30,7 +28,6 @@ _INSTEAD = {
     "opt": f"{_ADDONS} (tfa.optimizers); the optimizers of tf.train and mox.get_optimizer_fn are available",
     "quantize": "use the package tensorflow-model-optimization",
     "saved_model": "use tf.saved_model",
-    "seq2seq": f"{_ADDONS} (tfa.seq2seq)",
     "stateless": "use tf.random.stateless_uniform and similar functions",
     "summary": "use tf.summary",
     "tensor_forest": "use the package tensorflow-decision-forests",
@@ -46,9 +43,8 @@ def missing_part(name: str, parts: Iterable[str]) -> str:
     """Returns the error message for a missing `tf.contrib.NAME`.
 
     Example:
-      >>> print(missing_part('crf', ['data', 'slim']))
-      tf.contrib.crf is not available; it moved to the package tensorflow-addons, which is no longer maintained and \
-needs an older TensorFlow (tfa.text). tf.contrib has: data, slim
+      >>> print(missing_part('tensorrt', ['data', 'slim']))
+      tf.contrib.tensorrt is not available; use tf.experimental.tensorrt. tf.contrib has: data, slim
     """
     return f"tf.contrib.{name} is not available{_hint(name, parts)}. tf.contrib has: {', '.join(sorted(parts))}"
 

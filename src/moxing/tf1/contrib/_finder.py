@@ -17,6 +17,7 @@ _KERAS = "tf_keras.api._v1.keras"
 #: The parts of `tf.contrib` that exist.
 PARTS = (
     "cluster_resolver",
+    "crf",
     "data",
     "distribute",
     "estimator",
@@ -24,12 +25,14 @@ PARTS = (
     "image",
     "keras",
     "layers",
+    "legacy_seq2seq",
     "lookup",
     "losses",
     "metrics",
     "predictor",
     "quantize",
     "rnn",
+    "seq2seq",
     "slim",
     "tpu",
     "training",
@@ -48,6 +51,19 @@ _SLIM_MODULES = {
     "queues": "tf_slim.queues",
     "summaries": "tf_slim.summaries",
 }
+_RNN_MODULES = "core_rnn core_rnn_cell core_rnn_cell_impl fused_rnn_cell gru_ops lstm_ops rnn rnn_cell"
+_SEQ2SEQ_MODULES = "attention_wrapper basic_decoder beam_search_decoder beam_search_ops decoder helper loss"
+
+
+def _one_module(part: str, folder: str, modules: str) -> dict[str, str]:
+    """Returns aliases of the modules of a folder of TensorFlow 1: all are the one module of the part.
+
+    Also directly below the part, where `from FOLDER import MODULE` looks, since the folder is the part too.
+    """
+    names = [f"{part}.{folder}", *(f"{where}.{one}" for where in (part, f"{part}.{folder}") for one in modules.split())]
+    return dict.fromkeys(names, f"{_PACKAGE}.{part}")
+
+
 _ALIASES = {
     "keras": _KERAS,
     "keras.api": _KERAS,
@@ -74,9 +90,10 @@ _ALIASES = {
     "losses.python.losses": f"{_PACKAGE}.losses",
     "metrics.python.ops": f"{_PACKAGE}.metrics",
     "metrics.python.ops.metric_ops": "tf_slim.metrics.metric_ops",
-    "rnn.python.ops": f"{_PACKAGE}.rnn",
-    "rnn.python.ops.core_rnn_cell": f"{_PACKAGE}.rnn",
-    "rnn.python.ops.rnn_cell": f"{_PACKAGE}.rnn",
+    **_one_module("crf", "python.ops", "crf"),
+    **_one_module("legacy_seq2seq", "python.ops", "seq2seq"),
+    **_one_module("rnn", "python.ops", _RNN_MODULES),
+    **_one_module("seq2seq", "python.ops", _SEQ2SEQ_MODULES),
     "tpu.python.tpu": f"{_PACKAGE}.tpu",
     "tpu.python.tpu.tpu_config": "tensorflow_estimator.python.estimator.tpu.tpu_config",
     "tpu.python.tpu.tpu_estimator": "tensorflow_estimator.python.estimator.tpu.tpu_estimator",
