@@ -50,6 +50,7 @@ ORIGINAL_SIGNATURES = {
     "ProgressiveImagenetDataset.__init__",
     "ScheduledEmbeddingTrainingHelper.__init__",
     "ScheduledOutputTrainingHelper.__init__",
+    "_minimize",
     "attention_decoder",
     "dynamic_decode",
     "embed_sequence",

@@ -16,8 +16,8 @@ from moxing.tf1 import contrib, environment
 environment.prepare()
 
 TABLES = [
-    *("crf", "data", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "rnn", "seq2seq"),
-    *("training", "util"),
+    *("crf", "data", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "rnn"),
+    *("seq2seq", "training", "util"),
 ]
 
 
@@ -45,7 +45,7 @@ def test_importing_contrib_and_its_parts_loads_no_tensorflow() -> None:
         "import sys\n"
         "from moxing.tf1 import contrib\n"
         "from moxing.tf1.contrib import crf, data, framework, image, layers, legacy_seq2seq, losses\n"
-        "from moxing.tf1.contrib import metrics, rnn, seq2seq, slim, tpu, training\n"
+        "from moxing.tf1.contrib import metrics, opt, rnn, seq2seq, slim, tpu, training\n"
         "training.HParams(a=1)\n"
         "loaded = {'tensorflow', 'tf_slim', 'tf_keras'} & set(sys.modules)\n"
         "assert not loaded, loaded\n"
@@ -85,6 +85,7 @@ def load(old_name: str) -> ModuleType:
         ("tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq", "_extract_argmax_and_embed"),
         ("tensorflow.contrib.seq2seq.python.ops.attention_wrapper", "_bahdanau_score"),
         ("tensorflow.contrib.seq2seq.python.ops.helper", "TrainingHelper"),
+        ("tensorflow.contrib.opt.python.training.lazy_adam_optimizer", "LazyAdamOptimizer"),
         ("tensorflow.contrib.keras", "layers"),
         ("tensorflow.contrib.keras.api.keras.layers", "LSTM"),
     ],

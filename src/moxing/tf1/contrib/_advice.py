@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-_ADDONS = "it moved to the package tensorflow-addons, which is no longer maintained and needs an older TensorFlow"
-
 #: By the first name below `tf.contrib`, or the first two.
 _INSTEAD = {
     "all_reduce": "use tf.distribute, or --variable_update of mox.run",
@@ -25,7 +23,6 @@ _INSTEAD = {
     "memory_stats": "use tf.config.experimental.get_memory_info",
     "nccl": "mox.run combines gradients by itself; elsewhere use tf.distribute",
     "nn": "use tf.nn",
-    "opt": f"{_ADDONS} (tfa.optimizers); the optimizers of tf.train and mox.get_optimizer_fn are available",
     "quantize": "use the package tensorflow-model-optimization",
     "saved_model": "use tf.saved_model",
     "stateless": "use tf.random.stateless_uniform and similar functions",

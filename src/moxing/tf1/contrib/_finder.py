@@ -29,6 +29,7 @@ PARTS = (
     "lookup",
     "losses",
     "metrics",
+    "opt",
     "predictor",
     "quantize",
     "rnn",
@@ -51,6 +52,12 @@ _SLIM_MODULES = {
     "queues": "tf_slim.queues",
     "summaries": "tf_slim.summaries",
 }
+_OPT_MODULES = (
+    "adamax addsign agn_optimizer drop_stale_gradient_optimizer elastic_average_optimizer external_optimizer ggt "
+    "lars_optimizer lazy_adam_optimizer model_average_optimizer moving_average_optimizer multitask_optimizer_wrapper "
+    "nadam_optimizer powersign reg_adagrad_optimizer shampoo sign_decay variable_clipping_optimizer "
+    "weight_decay_optimizers"
+)
 _RNN_MODULES = "core_rnn core_rnn_cell core_rnn_cell_impl fused_rnn_cell gru_ops lstm_ops rnn rnn_cell"
 _SEQ2SEQ_MODULES = "attention_wrapper basic_decoder beam_search_decoder beam_search_ops decoder helper loss"
 
@@ -92,6 +99,7 @@ _ALIASES = {
     "metrics.python.ops.metric_ops": "tf_slim.metrics.metric_ops",
     **_one_module("crf", "python.ops", "crf"),
     **_one_module("legacy_seq2seq", "python.ops", "seq2seq"),
+    **_one_module("opt", "python.training", _OPT_MODULES),
     **_one_module("rnn", "python.ops", _RNN_MODULES),
     **_one_module("seq2seq", "python.ops", _SEQ2SEQ_MODULES),
     "tpu.python.tpu": f"{_PACKAGE}.tpu",
