@@ -85,6 +85,7 @@ def load(old_name: str) -> ModuleType:
         ("tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq", "_extract_argmax_and_embed"),
         ("tensorflow.contrib.seq2seq.python.ops.attention_wrapper", "_bahdanau_score"),
         ("tensorflow.contrib.seq2seq.python.ops.helper", "TrainingHelper"),
+        ("tensorflow.contrib.seq2seq.python.ops.decoder", "_transpose_batch_time"),
         ("tensorflow.contrib.opt.python.training.lazy_adam_optimizer", "LazyAdamOptimizer"),
         ("tensorflow.contrib.keras", "layers"),
         ("tensorflow.contrib.keras.api.keras.layers", "LSTM"),

@@ -36,6 +36,7 @@ _NAMES = _lazy.names(
     ),
     (f"{_PACKAGE}.beams:", "gather_tree gather_tree_from_array tile_batch"),
     (f"{_PACKAGE}.loss:", "sequence_loss"),
+    ("tensorflow.python.ops.rnn:", "_transpose_batch_time"),
 )
 __all__ = [name for name in _NAMES if not name.startswith("_")]
 __getattr__, __dir__ = _lazy.module_functions(__name__, _NAMES)
