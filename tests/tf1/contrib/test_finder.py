@@ -16,7 +16,10 @@ from moxing.tf1.contrib import _tables
 
 environment.prepare()
 
-TABLES = ["data", "framework", "image", "layers", "lookup", "losses", "metrics", "rnn", "training", "util"]
+TABLES = [
+    *("crf", "data", "framework", "image", "layers", "legacy_seq2seq", "lookup", "losses", "metrics", "opt", "rnn"),
+    *("seq2seq", "training", "util"),
+]
 
 
 @pytest.mark.parametrize("part", TABLES)
@@ -56,7 +59,8 @@ def test_importing_contrib_and_its_parts_loads_no_tensorflow() -> None:
     program = (
         "import sys\n"
         "from moxing.tf1 import contrib\n"
-        "from moxing.tf1.contrib import data, framework, image, layers, losses, metrics, rnn, slim, tpu, training\n"
+        "from moxing.tf1.contrib import crf, data, framework, image, layers, legacy_seq2seq, losses\n"
+        "from moxing.tf1.contrib import metrics, opt, rnn, seq2seq, slim, tpu, training\n"
         "training.HParams(a=1)\n"
         "loaded = {'tensorflow', 'tf_slim', 'tf_keras'} & set(sys.modules)\n"
         "assert not loaded, loaded\n"
@@ -90,13 +94,28 @@ def load(old_name: str) -> ModuleType:
         ("tensorflow.contrib.training.python.training", "HParams"),
         ("tensorflow.contrib.training.python.training.hparam", "HParams"),
         ("tensorflow.contrib.data.python.ops", "map_and_batch"),
-        ("tensorflow.contrib.rnn.python.ops.core_rnn_cell", "BasicLSTMCell"),
+        ("tensorflow.contrib.rnn.python.ops.core_rnn_cell", "_linear"),
+        ("tensorflow.contrib.rnn.python.ops.rnn_cell", "LayerNormBasicLSTMCell"),
+        ("tensorflow.contrib.crf.python.ops.crf", "crf_decode"),
+        ("tensorflow.contrib.legacy_seq2seq.python.ops.seq2seq", "_extract_argmax_and_embed"),
+        ("tensorflow.contrib.seq2seq.python.ops.attention_wrapper", "_bahdanau_score"),
+        ("tensorflow.contrib.seq2seq.python.ops.helper", "TrainingHelper"),
+        ("tensorflow.contrib.seq2seq.python.ops.decoder", "_transpose_batch_time"),
+        ("tensorflow.contrib.opt.python.training.lazy_adam_optimizer", "LazyAdamOptimizer"),
         ("tensorflow.contrib.keras", "layers"),
         ("tensorflow.contrib.keras.api.keras.layers", "LSTM"),
     ],
 )
 def test_modules_are_found_under_their_old_names(module: str, name: str) -> None:
     assert hasattr(load(module), name)
+
+
+def test_modules_of_a_folder_that_is_one_module_today() -> None:
+    names: dict[str, Any] = {}
+    exec("from moxing.tf1.contrib.seq2seq.python.ops import attention_wrapper, helper", names)
+    exec("from moxing.tf1.contrib.rnn.python.ops import rnn_cell as cells", names)
+    assert names["attention_wrapper"] is names["helper"] is contrib.seq2seq
+    assert names["cells"] is contrib.rnn
 
 
 def test_a_module_under_an_old_name_is_the_module_itself() -> None:
@@ -112,13 +131,12 @@ def test_a_module_under_an_old_name_is_the_module_itself() -> None:
     ("find", "messages"),
     [
         (
-            lambda: contrib.crf,
-            ["tf.contrib.crf", "tensorflow-addons", "has: all_reduce, autograph"],
+            lambda: contrib.hparams,
+            ["tf.contrib.hparams", "tf.contrib.training.HParams", "has: all_reduce, autograph"],
         ),
-        (lambda: contrib.seq2seq, ["tf.contrib.seq2seq", "tfa.seq2seq"]),
         (lambda: contrib.slimm, ["did you mean slim?", "timeseries, tpu, training"]),
         (lambda: contrib.slim.conv2, ["tf.contrib.slim.conv2", "did you mean conv2d"]),
-        (lambda: contrib.rnn.LSTMBlockCell, ["tf.contrib.rnn.LSTMBlockCell", "BasicLSTMCell"]),
+        (lambda: contrib.rnn.LSTMBlokCell, ["tf.contrib.rnn.LSTMBlokCell", "did you mean LSTMBlockCell"]),
         (lambda: contrib.data.prefetch_to_device, ["prefetches by itself", "tf.contrib.data has: AUTOTUNE"]),
         (lambda: contrib.image.dense_image_warp, ["tf.contrib.image has: angles_to_projective_transforms"]),
         (lambda: contrib.training.stratified_sample, ["tf.contrib.training has: HParams"]),
@@ -134,8 +152,8 @@ def test_what_is_missing_is_named_with_what_there_is(find: Any, messages: list[s
     ("module", "messages"),
     [
         (
-            "tensorflow.contrib.crf",
-            ["No module named 'tensorflow.contrib.crf'", "tensorflow-addons", "has: all_reduce, autograph"],
+            "tensorflow.contrib.hparams",
+            ["No module named 'tensorflow.contrib.hparams'", "training.HParams", "has: all_reduce, autograph"],
         ),
         ("tensorflow.contrib.learn.python.learn.x", ["tensorflow.contrib.learn", "tf.estimator"]),
         ("tensorflow.contrib.slim.nets.resnet_v9", ["tensorflow.contrib.slim.nets.resnet_v9"]),

@@ -5,19 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-_ADDONS = "it moved to the package tensorflow-addons, which is no longer maintained and needs an older TensorFlow"
-
 #: By the first name below `tf.contrib`, or the first two.
 _INSTEAD = {
-    "crf": f"{_ADDONS} (tfa.text)",
     "data.prefetch_to_device": "mox.run prefetches by itself, remove the call; elsewhere use "
     "tf.data.experimental.prefetch_to_device",
     "hparams": "use tf.contrib.training.HParams",
     "learn": "use tf.estimator; for MNIST tensorflow.examples.tutorials.mnist.input_data",
-    "legacy_seq2seq": _ADDONS + " (tfa.seq2seq, in its later form)",
-    "opt": f"{_ADDONS} (tfa.optimizers); the optimizers of tf.train and mox.get_optimizer_fn are available",
     "quantize": "use the package tensorflow-model-optimization",
-    "seq2seq": f"{_ADDONS} (tfa.seq2seq)",
 }
 
 
@@ -25,9 +19,8 @@ def missing_part(name: str, parts: Iterable[str]) -> str:
     """Returns the error message for a missing `tf.contrib.NAME`.
 
     Example:
-      >>> print(missing_part('crf', ['data', 'slim']))
-      tf.contrib.crf is not available; it moved to the package tensorflow-addons, which is no longer maintained and \
-needs an older TensorFlow (tfa.text). tf.contrib has: data, slim
+      >>> print(missing_part('tensorrt', ['data', 'slim']))
+      tf.contrib.tensorrt is not available; use tf.experimental.tensorrt. tf.contrib has: data, slim
     """
     return f"tf.contrib.{name} is not available{_hint(name, parts)}. tf.contrib has: {', '.join(sorted(parts))}"
 

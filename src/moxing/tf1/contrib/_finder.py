@@ -17,6 +17,7 @@ _KERAS = "tf_keras.api._v1.keras"
 # The parts of `tf.contrib` that are modules of this package; the others are tables.
 _MODULES = (
     "cluster_resolver",
+    "crf",
     "data",
     "distribute",
     "estimator",
@@ -25,12 +26,15 @@ _MODULES = (
     "keras",
     "layers",
     "learn",
+    "legacy_seq2seq",
     "lookup",
     "losses",
     "metrics",
+    "opt",
     "predictor",
     "quantize",
     "rnn",
+    "seq2seq",
     "slim",
     "tpu",
     "training",
@@ -51,6 +55,25 @@ _SLIM_MODULES = {
     "queues": "tf_slim.queues",
     "summaries": "tf_slim.summaries",
 }
+_OPT_MODULES = (
+    "adamax addsign agn_optimizer drop_stale_gradient_optimizer elastic_average_optimizer external_optimizer ggt "
+    "lars_optimizer lazy_adam_optimizer model_average_optimizer moving_average_optimizer multitask_optimizer_wrapper "
+    "nadam_optimizer powersign reg_adagrad_optimizer shampoo sign_decay variable_clipping_optimizer "
+    "weight_decay_optimizers"
+)
+_RNN_MODULES = "core_rnn core_rnn_cell core_rnn_cell_impl fused_rnn_cell gru_ops lstm_ops rnn rnn_cell"
+_SEQ2SEQ_MODULES = "attention_wrapper basic_decoder beam_search_decoder beam_search_ops decoder helper loss"
+
+
+def _one_module(part: str, folder: str, modules: str) -> dict[str, str]:
+    """Returns aliases of the modules of a folder of TensorFlow 1: all are the one module of the part.
+
+    Also directly below the part, where `from FOLDER import MODULE` looks, since the folder is the part too.
+    """
+    names = [f"{part}.{folder}", *(f"{where}.{one}" for where in (part, f"{part}.{folder}") for one in modules.split())]
+    return dict.fromkeys(names, f"{_PACKAGE}.{part}")
+
+
 _ALIASES = {
     "keras": _KERAS,
     "keras.api": _KERAS,
@@ -114,9 +137,11 @@ _ALIASES = {
     "losses.python.losses": f"{_PACKAGE}.losses",
     "metrics.python.ops": f"{_PACKAGE}.metrics",
     "metrics.python.ops.metric_ops": "tf_slim.metrics.metric_ops",
-    "rnn.python.ops": f"{_PACKAGE}.rnn",
-    "rnn.python.ops.core_rnn_cell": f"{_PACKAGE}.rnn",
-    "rnn.python.ops.rnn_cell": f"{_PACKAGE}.rnn",
+    **_one_module("crf", "python.ops", "crf"),
+    **_one_module("legacy_seq2seq", "python.ops", "seq2seq"),
+    **_one_module("opt", "python.training", _OPT_MODULES),
+    **_one_module("rnn", "python.ops", _RNN_MODULES),
+    **_one_module("seq2seq", "python.ops", _SEQ2SEQ_MODULES),
     "tpu.python.tpu": f"{_PACKAGE}.tpu",
     "tpu.python.tpu.tpu_config": "tensorflow_estimator.python.estimator.tpu.tpu_config",
     "tpu.python.tpu.tpu_estimator": "tensorflow_estimator.python.estimator.tpu.tpu_estimator",

@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn`: the cells and loops of `tf.nn` under their contrib names."""
+"""`tf.contrib.rnn`: the cells and loops of `tf.nn` under their contrib names, and its own cells (`_cells`)."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from moxing.tf1.contrib import _lazy
 
 __path__: list[str] = []
 
+_CELLS = "moxing.tf1.contrib._cells"
 _NAMES = _lazy.names(
     (
         "tensorflow.compat.v1:nn.rnn_cell",
@@ -15,9 +16,37 @@ _NAMES = _lazy.names(
         "ResidualWrapper",
     ),
     ("tensorflow.compat.v1:nn", "static_bidirectional_rnn static_rnn static_state_saving_rnn"),
+    ("tf_keras.src.layers.rnn.legacy_cells:", "LayerRNNCell"),
+    (
+        "tensorflow.python.ops.rnn:",
+        "best_effort_input_batch_size=_best_effort_input_batch_size transpose_batch_time=_transpose_batch_time",
+    ),
+    (
+        f"{_CELLS}.wrappers:",
+        "AttentionCellWrapper EmbeddingWrapper HighwayWrapper InputProjectionWrapper OutputProjectionWrapper",
+    ),
+    (
+        f"{_CELLS}.gated:",
+        "CoupledInputForgetGateLSTMCell GLSTMCell IntersectionRNNCell LayerNormBasicLSTMCell NASCell UGRNNCell",
+    ),
+    (f"{_CELLS}.phased:", "PhasedLSTMCell"),
+    (f"{_CELLS}.convolutional:", "Conv1DLSTMCell Conv2DLSTMCell Conv3DLSTMCell ConvLSTMCell"),
+    (
+        f"{_CELLS}.fused:",
+        "FusedRNNCell FusedRNNCellAdaptor GRUBlockCell GRUBlockCellV2 LSTMBlockCell LSTMBlockFusedCell "
+        "LSTMBlockWrapper TimeReversedFusedRNN",
+    ),
+    (
+        f"{_CELLS}.refused:",
+        "BidirectionalGridLSTMCell CFNCell CompiledWrapper GridLSTMCell IndRNNCell IndyGRUCell IndyLSTMCell "
+        "LayerNormLSTMCell MinimalRNNCell SRUCell TimeFreqLSTMCell WeightNormLSTMCell",
+    ),
+    (f"{_CELLS}.loops:", "stack_bidirectional_rnn"),
+    # Private there, but programs of 2017 use them.
+    (f"{_CELLS}.linear:", "_Linear=Linear _linear=linear"),
 )
 
-__all__ = [*_NAMES, "stack_bidirectional_dynamic_rnn"]
+__all__ = [*(name for name in _NAMES if not name.startswith("_")), "stack_bidirectional_dynamic_rnn"]
 __getattr__, __dir__ = _lazy.module_functions(__name__, _NAMES)
 
 

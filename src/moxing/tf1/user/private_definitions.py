@@ -20,53 +20,6 @@ __all__ = [
 ]
 
 
-class _Linear:
-    """A linear map of one or several tensors, concatenated, as RNN cells used it up to 1.5.
-
-    Args:
-      args: a tensor [batch, depth], or a list of them.
-      output_size: the depth of the result.
-      build_bias: whether to add the variable `bias`.
-      bias_initializer: zeros by default.
-      kernel_initializer: of the variable `kernel`; that of the variable scope by default.
-    """
-
-    def __init__(
-        self,
-        args: Any,
-        output_size: int,
-        build_bias: bool,
-        bias_initializer: Any = None,
-        kernel_initializer: Any = None,
-    ) -> None:
-        import tensorflow.compat.v1 as tf
-
-        self._several = isinstance(args, list | tuple)
-        tensors = self._tensors(args)
-        depth = sum(_depth(tensor) for tensor in tensors)
-        dtype = tensors[0].dtype
-        with tf.variable_scope(tf.get_variable_scope()) as scope:
-            self._kernel = tf.get_variable("kernel", [depth, output_size], dtype, kernel_initializer)
-            self._bias = None
-            if build_bias:
-                scope.set_partitioner(None)
-                start = tf.zeros_initializer() if bias_initializer is None else bias_initializer
-                self._bias = tf.get_variable("bias", [output_size], dtype, start)
-
-    def _tensors(self, args: Any) -> list[Any]:
-        tensors = list(args) if isinstance(args, list | tuple) else [args]
-        if not tensors or tensors[0] is None:
-            raise ValueError(f"args must be a tensor or a list of tensors, got {args!r}")
-        return tensors
-
-    def __call__(self, args: Any) -> Any:
-        import tensorflow.compat.v1 as tf
-
-        tensors = self._tensors(args)
-        product = tf.matmul(tensors[0] if len(tensors) == 1 else tf.concat(tensors, 1), self._kernel)
-        return product if self._bias is None else tf.nn.bias_add(product, self._bias)
-
-
 def _linear(
     args: Any,
     output_size: int,
@@ -86,13 +39,6 @@ def _linear(
         return _Linear(args, output_size, bias, start, kernel_initializer)(args)
     with tf.variable_scope(scope):
         return _Linear(args, output_size, bias, start, kernel_initializer)(args)
-
-
-def _depth(tensor: Any) -> int:
-    shape = tensor.shape
-    if shape.rank != 2 or shape.as_list()[1] is None:
-        raise ValueError(f"expected a tensor [batch, depth] with a known depth, got the shape {shape}")
-    return int(shape.as_list()[1])
 
 
 class RegisterShape:
