@@ -228,7 +228,6 @@ os.kill(os.getpid(), 9)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "says"), [(1.0, "noticed"), (30, "told")])
 def test_survivors_have_time_to_notice_a_death_by_themselves(tmp_path, seconds, says):
     """Who is ended at once may take another survivor, ended just before, for the dead one."""
@@ -265,7 +264,6 @@ def test_restarts_are_limited_and_a_wrong_command_line_is_not_restarted(tmp_path
     assert "a wrong command line: the job is not restarted" in result.stderr
 
 
-@pytest.mark.slow
 def test_servers_end_when_the_work_is_done(tmp_path):
     """One ends by itself, one at SIGTERM, one not even then: all count as ended well."""
     scripts = {
@@ -340,7 +338,6 @@ def test_a_second_interrupt_kills_at_once(tmp_path):
     assert time.monotonic() - start < 10
 
 
-@pytest.mark.slow
 def test_an_interrupt_while_the_job_restarts(tmp_path):
     """The survivor of a death takes its time; the user does not want to see another start."""
     dies = "import os, time\nwhile not os.path.exists('up'): time.sleep(0.02)\nos.kill(os.getpid(), 9)"

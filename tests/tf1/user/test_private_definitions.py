@@ -26,9 +26,9 @@ def test_metrics_of_local_variables_and_shapes():
 
 def test_linear_refuses_what_has_no_depth():
     with tf.Graph().as_default():
-        with pytest.raises(ValueError, match=r"known depth, got the shape \(\?, \?\)|known depth, got the shape"):
+        with pytest.raises(ValueError, match="with a static n"):
             definitions._linear(tf.placeholder(tf.float32, [None, None]), 2, True)
-        with pytest.raises(ValueError, match="args must be a tensor or a list of tensors, got \\[\\]"):
+        with pytest.raises(ValueError, match="args must be a tensor or a list of at least one tensor, got \\[\\]"):
             definitions._linear([], 2, True)
         inside = definitions._linear(tf.ones([1, 2]), 2, True, scope="Linear", bias_start=2.0)
         assert [one.op.name for one in tf.trainable_variables()] == ["Linear/kernel", "Linear/bias"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from moxing.tf1.contrib._cells.linear import Linear as _Linear
+
 __all__ = [
     "RegisterShape",
     "call_cpp_shape_fn",
