@@ -5,7 +5,8 @@ import textwrap
 import pytest
 
 from helpers.launcher import moxing, warm_moxing
-from moxing.tf1.user import facade, private_paths
+from moxing.tf1.user import facade
+from moxing.tf1.user.names import private_paths
 
 
 def launch(tmp_path, script, *arguments, options=(), start=warm_moxing, **kwargs):

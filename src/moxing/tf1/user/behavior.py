@@ -11,9 +11,9 @@ from typing import Any
 
 from moxing.tf1 import environment
 from moxing.tf1.graph import v1_behavior
-from moxing.tf1.user import before_1_0
-from moxing.tf1.user.control_flow import cond
-from moxing.tf1.user.op_libraries import load_op_library
+from moxing.tf1.user.names import before_1_0
+from moxing.tf1.user.names.control_flow import cond
+from moxing.tf1.user.names.op_libraries import load_op_library
 
 __all__ = ["Tensor", "cond", "disable_v2_behavior", "enable_eager_execution", "load_op_library", *before_1_0.__all__]
 

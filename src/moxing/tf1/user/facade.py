@@ -13,7 +13,8 @@ from moxing.tf1 import environment
 from moxing.tf1.contrib import _lazy, _slim_repairs
 from moxing.tf1.files import gfile_shift
 from moxing.tf1.graph import keras_layers
-from moxing.tf1.user import keras_modules, private_paths, variable_values
+from moxing.tf1.user import keras_modules
+from moxing.tf1.user.names import private_paths, variable_values
 
 #: Estimators on MoXing's training loop. Imported by its name: it is above this package.
 _ESTIMATOR = "moxing.tensorflow.estimator"
@@ -43,8 +44,8 @@ _SERVED: dict[str, str] = {
 #: Modules with functions that replace TensorFlow's own in user modules.
 _REPLACED = {
     "tensorflow": "moxing.tf1.user.behavior",
-    "tensorflow.nn": "moxing.tf1.user.losses_before_1_0",
-    "tensorflow.train": "moxing.tf1.user.input_producers",
+    "tensorflow.nn": "moxing.tf1.user.names.losses_before_1_0",
+    "tensorflow.train": "moxing.tf1.user.names.input_producers",
 }
 
 # Another name of the facade itself: code of the time of TensorFlow 1.13 imports it this way.

@@ -2,7 +2,8 @@
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tf1.user import user_modules, variable_values
+from moxing.tf1.user import user_modules
+from moxing.tf1.user.names import variable_values
 
 
 def test_names_of_variables_give_values_to_user_modules_only(tmp_path):

@@ -3,8 +3,8 @@
 import numpy as np
 import tensorflow.compat.v1 as tf
 
-from moxing.tf1.user import before_1_0 as old
 from moxing.tf1.user import facade
+from moxing.tf1.user.names import before_1_0 as old
 
 
 def test_old_names_and_orders_give_the_numbers_of_the_new():

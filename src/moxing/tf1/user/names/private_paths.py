@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from moxing.tf1.contrib import _lazy
 
-_DEFINITIONS = "moxing.tf1.user.private_definitions:"
+_DEFINITIONS = "moxing.tf1.user.names.private_definitions:"
 _CELLS = "tensorflow.compat.v1:nn.rnn_cell"
 _TPU = "tensorflow_estimator.python.estimator.tpu"
 
@@ -122,7 +122,9 @@ NAMES: dict[str, dict[str, str]] = {
         ("tensorflow_estimator.python.estimator.estimator_export:", "estimator_export")
     ),
     "tensorflow.python.framework.ops": _lazy.names(
-        ("tensorflow.python.framework.tensor:", "Tensor _TensorLike=Tensor"),
+        # As `tf.Tensor` of user modules: the class of the tensors in a graph.
+        ("moxing.tf1.user.behavior:", "Tensor"),
+        ("tensorflow.python.framework.tensor:", "_TensorLike=Tensor"),
         (
             "tensorflow.python.framework.indexed_slices:",
             "IndexedSlices IndexedSlicesValue convert_to_tensor_or_indexed_slices "

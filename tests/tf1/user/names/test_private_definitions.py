@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from moxing.tf1.user import private_definitions as definitions
+from moxing.tf1.user.names import private_definitions as definitions
 
 
 def test_metrics_of_local_variables_and_shapes():

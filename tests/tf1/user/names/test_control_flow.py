@@ -2,7 +2,7 @@
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tf1.user.control_flow import cond
+from moxing.tf1.user.names.control_flow import cond
 
 
 def test_lists_tuples_and_single_tensors_may_meet():

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 import tensorflow as tf
 
-from moxing.tf1.user import facade, op_libraries
+from moxing.tf1.user import facade
+from moxing.tf1.user.names import op_libraries
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")
 

@@ -8,7 +8,8 @@ import pytest
 
 from helpers.launcher import output_of
 from moxing.tf1.contrib import _finder
-from moxing.tf1.user import facade, private_paths
+from moxing.tf1.user import facade
+from moxing.tf1.user.names import private_paths
 
 #: Parts of tf.contrib that the table points to.
 NEEDED = {"moxing.tf1.contrib.legacy_seq2seq": "legacy_seq2seq"}
