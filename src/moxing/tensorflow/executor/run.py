@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
+from moxing.framework.util.terminal import has_terminal
 from moxing.tensorflow.cluster import current_role
 from moxing.tensorflow.datasets.bad_samples import open_bad_sample_log
 from moxing.tensorflow.datasets.class_names import open_class_names
@@ -34,6 +34,7 @@ from moxing.tensorflow.executor.evaluation.evaluations import evaluation_actions
 from moxing.tensorflow.executor.export import check_version, export_model
 from moxing.tensorflow.executor.hooks.user_hooks import hooks_of_run, reporting_end
 from moxing.tensorflow.executor.job import Job, join_job
+from moxing.tensorflow.executor.loop.leaving import keep, stopped
 from moxing.tensorflow.executor.loop.progress_bar import progress_bar
 from moxing.tensorflow.executor.loop.runner import Runner
 from moxing.tensorflow.executor.loop.session import open_session
@@ -153,11 +154,13 @@ class Run:
         strategy = choose_strategy(self._training, job.role, job.run_number, job.connect_ring, elastic)
         with (
             run_graph(tf.Graph(), keep_seed=True),
-            watch_signals() as self._stop,
+            watch_signals(leave_if_stuck=not job.is_cluster) as self._stop,
             open_bad_sample_log(config.log_dir) as self._bad_samples,
             open_class_names() as self._classes,
             strategy.scope(),
         ):
+            # Nothing is trained yet. A worker tells the others first.
+            self._stop.at_once = not job.is_cluster
             self._step = build_step(config, strategy, self._position, self._seed)
             self._evaluation = build_evaluation(config, self._step, self._seed) if config.inter_mode else None
             if config.export:
@@ -209,8 +212,15 @@ class Run:
         """Runs all steps."""
         config, context = self._config, self._context
         # In a pipe there are only the log lines.
-        with progress_bar(context) if sys.stderr.isatty() else nullcontext() as bar:
-            self._progress = Runner(context, self._stepper, self._actions, self._bad_samples).run(bar)
+        with progress_bar(context) if has_terminal() else nullcontext() as bar:
+            runner = Runner(context, self._stepper, self._actions, self._bad_samples)
+            self._stop.rescue, self._stop.at_once = lambda: self._rescue(runner), False
+            try:
+                self._progress = runner.run(bar)
+            finally:
+                self._stop.rescue = None
+        if self._stop.number is not None and not self._job.is_cluster:
+            keep(context.session)
         if config.export and self._stop.number is None:
             self._batch = self._probe(context.session)
 
@@ -240,6 +250,13 @@ class Run:
         )
         return self._result
 
+    def _rescue(self, runner: Runner) -> None:
+        """Saves in another thread than that of the steps, which waits for input, and uploads."""
+        outcome = "nothing was saved" if self._keeper is None else f"saved {runner.save_while_waiting()}"
+        tf.logging.warning("Stopped by a signal while the input did not return: %s.", outcome)
+        with suppress(Exception):
+            self._stage.abandon()
+
     def _announce(self) -> None:
         config, checkpoint, start = self._config, self._checkpoint, self._context.start
         tf.logging.info("Running will end at step: %d", config.max_steps)
@@ -258,6 +275,14 @@ class Run:
                 start.global_step,
                 config.max_steps,
                 others,
+            )
+        elif checkpoint.resume and (changed := self._step.inputs.changed_sizes(checkpoint.position.sizes)):
+            tf.logging.warning(
+                "The data has %d samples, and had %d when %s was written: after resuming, samples may be read twice or "
+                "not at all in this epoch. Give another log_dir to train on other data.",
+                changed[1],
+                changed[0],
+                checkpoint.prefix,
             )
         elif checkpoint.resume and not self._step.inputs.elements_per_step:
             tf.logging.info(
@@ -288,7 +313,7 @@ class Run:
         else:
             outcome = "the chief saves."
         tf.logging.info("Stopped by signal %d: %s", self._stop.number, outcome)
-        raise SystemExit(self._stop.exit_code)
+        raise stopped(self._stop.exit_code)
 
 
 def run_actions(run: RunContext, evaluation: Evaluation | None) -> list[Action]:
