@@ -141,7 +141,8 @@ class Runner:
         except tf.errors.OpError as error:
             return self._handle_step_error(error)
         taken = max(progress.ledger.steps - before.ledger.steps, 1)
-        self._seconds_per_step = (time.perf_counter() - started) / taken
+        # Not 0, also if the clock stands still.
+        self._seconds_per_step = max(time.perf_counter() - started, 1e-9) / taken
         return progress
 
     def _steps_at_once(self, done: int, left: int) -> int:
