@@ -55,8 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         check_removable(item.url, "url")
     named = {item.url for item in singles}
     trees = [(item, _files(item.url, named)) for item in directories]
-    files = [*singles, *(entry for _, entries in trees for entry in entries)]
-    size, number = sum(file.length for file in files), len(files)
+    lengths = [item.length for item in singles] + [entry.length for _, entries in trees for entry in entries]
+    size, number = sum(lengths), len(lengths)
     confirm(arguments, number, size, " ".join(arguments.paths))
     word = "would remove" if arguments.dry_run else "removed"
     if not arguments.dry_run:

@@ -190,7 +190,8 @@ def _values(
         missing = re.search(r"must feed a value for placeholder tensor '([^']+)'", error.message)
         if missing is None:
             raise
-        return _explain_placeholder(missing[1], session, spec, feed)
+        _explain_placeholder(missing[1], session, spec, feed)
+        return None
     if _differences(first["outputs"], second["outputs"]):
         tf.logging.warning("The outputs of the exported model are random: cannot compare them with the trained model.")
         return None
