@@ -40,7 +40,11 @@ _SERVED: dict[str, str] = {
 }
 
 #: Modules with functions that replace TensorFlow's own in user modules.
-_REPLACED = {"tensorflow": "moxing.tf1.user.behavior", "tensorflow.train": "moxing.tf1.user.input_producers"}
+_REPLACED = {
+    "tensorflow": "moxing.tf1.user.behavior",
+    "tensorflow.io": "moxing.tf1.user.parsing",
+    "tensorflow.train": "moxing.tf1.user.input_producers",
+}
 
 # Another name of the facade itself: code of the time of TensorFlow 1.13 imports it this way.
 _ALIAS = "tensorflow.compat.v1"
