@@ -36,3 +36,12 @@ def test_version(tmp_path):
     assert result.returncode == 0
     assert result.stdout.startswith("moxing-tensorflow ")
     assert "\ntensorflow 2." in result.stdout
+
+
+def test_a_reader_that_has_gone(tmp_path):
+    """`moxing version | head -1`: no traceback."""
+    command = [sys.executable, "-m", "moxing", "version"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141

@@ -35,3 +35,15 @@ def test_sizes_and_counts():
     ]
     assert output.format_counts({"b": 2, "a": 2, "c": 10}) == "10 c, 2 a, 2 b"
     assert (output.file_count(0), output.file_count(1)) == ("0 files", "1 file")
+
+
+def test_control_characters_do_not_reach_a_terminal(monkeypatch):
+    class Screen(io.StringIO):
+        encoding = "utf-8"
+
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stdout", screen := Screen())
+    output.show("a\x1b[31mb\x07\x9b c\td")
+    assert screen.getvalue() == "a?[31mb?? c\td\n"

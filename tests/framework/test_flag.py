@@ -33,6 +33,7 @@ def test_values_get_the_type_of_the_flag(kind, text, value):
         (Flag("fast", bool, True, "help"), "perhaps", "--fast='perhaps': expected True or False"),
         (Flag("scale", float, 1, "help", words=("dynamic",)), "x", "--scale='x': expected a number or dynamic"),
         (Flag("scale", float, 1, "help"), NO_VALUE, "--scale needs a value: a number"),
+        (Flag("threads", int, 0, "help", bounds=(0, 9)), "-5", "--threads=-5: expected an integer from 0 to 9"),
         (Flag("job", str, "", "help", ("ps", "worker")), "works", "expected one of ps, worker. Did you mean 'worker'"),
     ],
 )

@@ -100,3 +100,8 @@ def test_a_flag_of_absl_is_somebodys(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "absl.flags", Flags)
     assert near_misses([GPU, HOST], FLAGS.names()) == {HOST: "worker_hosts"}
+
+
+def test_swapped_letters():
+    word = "restart".replace("ar", "ra")  # not written out: this file would count as the script that reads it
+    assert near_misses([word, "retsart"], FLAGS.names()) == {word: "restart"} | {"retsart": "restart"}

@@ -23,8 +23,9 @@ def start(script: str, source: bytes) -> None:
         return
     os.environ[_GUARD] = str(os.getpid())
     options = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv)]
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # closed by the caller
+            stream.flush()
     os.execv(sys.executable, [sys.executable, *options, "-m", "moxing", "run", *sys.argv])
 
 

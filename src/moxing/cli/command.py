@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from moxing.framework.util.terminal import flush
+
 
 def translate(message: str, arguments: Mapping[str, str]) -> str:
     """Replaces argument names in a message by their names on the command line, except in quotes.
@@ -116,8 +118,8 @@ def _no_native_messages() -> Iterator[None]:
         yield
         return
     python_stderr = sys.stderr
-    python_stderr.flush()
-    encoding = python_stderr.encoding
+    flush(python_stderr)
+    encoding = getattr(python_stderr, "encoding", None)
     with open(os.devnull, "wb") as null, open(original, "w", encoding=encoding, errors="replace") as stream:
         try:
             os.dup2(null.fileno(), 2)
@@ -125,7 +127,7 @@ def _no_native_messages() -> Iterator[None]:
                 sys.stderr = stream
             yield
         finally:
-            sys.stderr.flush()
+            flush(sys.stderr)
             sys.stderr = python_stderr
             os.dup2(original, 2)
 
@@ -133,7 +135,7 @@ def _no_native_messages() -> Iterator[None]:
 def _descriptor(stream: Any) -> int | None:
     try:
         return int(stream.fileno())
-    except (OSError, AttributeError):
+    except (OSError, AttributeError, ValueError):
         return None
 
 

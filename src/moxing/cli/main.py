@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -41,8 +42,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] == ["run"]:
         # The arguments after the script belong to the script: argparse must not see them.
         return run.main(words[1:])
-    arguments = _parser().parse_args(words)
-    return int(arguments.function(arguments))
+    try:
+        arguments = _parser().parse_args(words)
+        code = int(arguments.function(arguments))
+        # Now, and not when Python ends: the reader may have closed the pipe.
+        sys.stdout.flush()
+    except BrokenPipeError:  # `... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Collection, Sequence
+
+from moxing.framework.util.terminal import is_terminal
+
+#: All but newline and tab, which tables have.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def show(text: str = "") -> None:
     """Prints a line. Characters that the terminal cannot show, and undecodable bytes of file names, become `?`.
+
+    So do control characters on a terminal: a file name could change colors, the title or the cursor.
 
     Example:
       >>> show('a\\udcff')
       a?
     """
     encoding = sys.stdout.encoding or "utf-8"
+    if is_terminal(sys.stdout):
+        text = _CONTROL.sub("?", text)
     print(text.encode(encoding, "replace").decode(encoding))
 
 

@@ -43,6 +43,7 @@ class Flag:
       help: a line of help.
       choices: the only allowed values, if any.
       words: allowed values besides those of its type.
+      bounds: the smallest and the largest number, if any.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Flag:
     help: str
     choices: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    bounds: tuple[float, float] | None = None
 
     def parse(self, text: Any) -> Any:
         """Returns the value for a text of the command line or a Python value of `set_flag`.
@@ -68,6 +70,8 @@ class Flag:
         value = self._convert(text)
         if self.choices and value not in self.choices:
             raise FlagError(f"--{self.name}={text!r}: {expected_one_of(str(text), self.choices)}")
+        if self.bounds is not None and not self.bounds[0] <= value <= self.bounds[1]:
+            raise FlagError(f"--{self.name}={text}: expected {self._expected()}.")
         return value
 
     def _convert(self, text: Any) -> Any:
@@ -81,7 +85,8 @@ class Flag:
             raise FlagError(f"--{self.name}={text!r}: expected {self._expected()}.") from None
 
     def _expected(self) -> str:
-        return " or ".join([_KIND_NAMES[self.kind], *self.words])
+        bounds = "" if self.bounds is None else f" from {self.bounds[0]:,} to {self.bounds[1]:,}"
+        return " or ".join([_KIND_NAMES[self.kind] + bounds, *self.words])
 
 
 def expected_one_of(text: str, choices: Sequence[str]) -> str:

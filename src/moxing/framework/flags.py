@@ -246,6 +246,8 @@ _VARIABLE_UPDATES = (
     "collective",
 )
 
+_THREADS = (0, 4096)
+
 FLAGS = FlagRegistry(
     (
         Flag("num_gpus", int, 1, "GPUs per worker; leave it at 1 on a CPU."),
@@ -302,9 +304,18 @@ FLAGS = FlagRegistry(
         Flag("log_first_clone", bool, True, "Print the log_info of the first tower only; False: the mean of all."),
         Flag("summary_verbosity", int, 1, "0: no summaries; 1 and above: log_info and tf.summary.*."),
         Flag("running_log_level", int, 2, "0: silent, 1: warnings, 2: the run's log lines, 3: debug."),
-        Flag("num_inter_threads", int, 0, "Number of operations that run in parallel (0: TensorFlow decides)."),
-        Flag("num_intra_threads", int, 0, "Number of threads within one operation (0: TensorFlow decides)."),
-        Flag("num_prefetch_threads", int, 0, "Number of samples processed in parallel (0: tuned automatically)."),
+        Flag(
+            *("num_inter_threads", int, 0, "Number of operations that run in parallel (0: TensorFlow decides)."),
+            bounds=_THREADS,
+        ),
+        Flag(
+            *("num_intra_threads", int, 0, "Number of threads within one operation (0: TensorFlow decides)."),
+            bounds=_THREADS,
+        ),
+        Flag(
+            *("num_prefetch_threads", int, 0, "Number of samples processed in parallel (0: tuned automatically)."),
+            bounds=_THREADS,
+        ),
         Flag("warmup_steps", int, 0, "Number of first steps that do not count for sample/sec."),
         Flag("server_protocol", str, "grpc", "Protocol between the processes of a cluster."),
         Flag("sync_before_server", bool, False, "Wait for all processes before the servers start."),

@@ -18,6 +18,8 @@ from pathlib import Path
 _NEAR = 0.88
 #: A word of this length, such as `dgc_sparsity`, may be the beginning of a flag; a shorter one is too ambiguous.
 _LONG = 10
+#: From this length on, a word with two letters swapped is the flag.
+_SWAPPED = 5
 
 
 def near_misses(names: Sequence[str], known: Sequence[str]) -> dict[str, str]:
@@ -36,11 +38,24 @@ def near_misses(names: Sequence[str], known: Sequence[str]) -> dict[str, str]:
         # Users of argparse write dashes.
         plain = name.replace("-", "_")
         near = difflib.get_close_matches(plain, known, n=1, cutoff=_NEAR)
+        if not near and len(plain) >= _SWAPPED:
+            near = [flag for flag in known if _is_swapped(plain, flag)][:1]
         if not near and len(plain) >= _LONG:
             near = [flag for flag in known if flag.startswith(f"{plain}_")][:1]
         if near and not _is_read_by_script(name, near[0]):
             found[name] = near[0]
     return found
+
+
+def _is_swapped(name: str, flag: str) -> bool:
+    """Whether two neighbouring letters of a flag are swapped, such as in `restrat`."""
+    differing = [index for index, (a, b) in enumerate(zip(name, flag, strict=False)) if a != b]
+    return (
+        len(name) == len(flag)
+        and len(differing) == 2
+        and differing[1] == differing[0] + 1
+        and sorted(name) == sorted(flag)
+    )
 
 
 def _is_read_by_script(name: str, near: str) -> bool:

@@ -1,8 +1,9 @@
 """MoXing on TensorFlow: `import moxing.tensorflow as mox`.
 
-The public API is `__all__`. Importing this package imports TensorFlow, makes its Adam faster
-on embeddings, sets the log levels and prints the versions. Scripts import some modules below it at the paths of the
-original, and extensions those that `docs/extending.md` names; everything else below it is private.
+The public API is `__all__`. Importing this package imports TensorFlow, repairs Keras layers for
+graphs of TensorFlow 1, makes Adam faster on embeddings, sets the log levels and prints the versions. Scripts import
+some modules below it at the paths of the original, and extensions those that `docs/extending.md` names; everything else
+below it is private.
 """
 
 import difflib as _difflib
@@ -55,8 +56,11 @@ from moxing.tensorflow.executor import (
 from moxing.tensorflow.nets import NetworkKeys, get_model_fn, get_model_meta
 from moxing.tensorflow.optimizer import OptimizerKeys, get_optimizer_fn, get_optimizer_wrapper_fn
 from moxing.tensorflow.preprocessing import PreprocessingKeys, get_data_augmentation_fn
+from moxing.tf1.graph import keras_layers as _keras_layers
 from moxing.tf1.graph import sparse_adam as _sparse_adam
 
+_keras_layers.install_update_recorder()
+_keras_layers.install_graph_seeds()
 _sparse_adam.install()
 _start_up.announce(__version__)
 

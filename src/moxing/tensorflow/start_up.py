@@ -7,7 +7,7 @@ import os
 
 import tensorflow.compat.v1 as tf
 
-from moxing.framework.flags import FLAGS
+from moxing.framework.flags import FLAGS, FlagError
 from moxing.tf1 import environment
 from moxing.tf1.graph import v1_behavior
 
@@ -22,7 +22,7 @@ def announce(version: str) -> None:
     """
     level = _LEVELS.get(FLAGS.get("running_log_level"))
     if level is None:
-        raise ValueError(f"--running_log_level={FLAGS.get('running_log_level')}: expected 0, 1, 2 or 3.")
+        raise FlagError(f"--running_log_level={FLAGS.get('running_log_level')}: expected 0, 1, 2 or 3.")
     v1_behavior.ignore_deprecation_warnings()
     root = logging.getLogger()
     if not root.handlers:

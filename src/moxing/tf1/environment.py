@@ -15,6 +15,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any
 
+from moxing.framework.util.terminal import flush
+
 #: Read by TensorFlow when it is imported. Values that the user has set stay.
 _BEFORE_IMPORT = {
     "TF_USE_LEGACY_KERAS": "1",
@@ -142,14 +144,14 @@ def without_start_up_lines() -> Iterator[None]:
         yield
         return
     with tempfile.TemporaryFile() as captured:
-        sys.stderr.flush()
+        flush(sys.stderr)
         os.dup2(captured.fileno(), 2)
         succeeded = False
         try:
             yield
             succeeded = True
         finally:
-            sys.stderr.flush()
+            flush(sys.stderr)
             os.dup2(original, 2)
             os.close(original)
             captured.seek(0)

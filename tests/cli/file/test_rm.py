@@ -1,7 +1,9 @@
 """`moxing file rm`."""
 
+import io
 import os
 
+import pytest
 from stored_tree import FILES
 
 import moxing as mox
@@ -53,7 +55,52 @@ def test_rm_follows_no_links(run, tmp_path):
     assert lines[:2] == [f"removed {tmp_path}/go/link", f"removed {tmp_path}/go/"]
     assert (tmp_path / "kept" / "x").read_text() == "x"
     assert os.listdir(tmp_path) == ["kept"]
-    assert "other than the root of the file system" in run("rm", "-r", "--dry-run", "/", code=2)
+
+
+def test_rm_refuses_what_nobody_removes_on_purpose(run, tmp_path, monkeypatch, s3_folder):
+    """Before the first deletion, as GNU rm."""
+    home = tmp_path / "home"
+    (home / "data").mkdir(parents=True)
+    (home / "data" / "x").write_text("x")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "data")
+    mox.file.write(f"{s3_folder}/x", "x")
+    bucket = s3_folder[: s3_folder.index("/", 5)]
+    for path in (
+        ".",
+        "./",
+        "..",
+        f"{home}/data/..",
+        f"{home}/data/.",
+        "/",
+        str(home),
+        str(tmp_path),
+        bucket,
+        f"{bucket}/",
+    ):
+        with pytest.raises(ValueError, match="Nothing was removed"):
+            mox.file.remove(path, recursive=True)
+        assert "Nothing was removed" in run("rm", "-r", "x", path, code=2)
+        assert (home / "data" / "x").read_text() == "x"
+    for path in ("/", str(home), "..", str(tmp_path)):
+        assert "expected a directory other than" in run("sync", "--delete", s3_folder, path, code=2)
+    assert mox.file.exists(f"{s3_folder}/x")
+    mox.file.remove(str(home / "data"), recursive=True)
+    assert os.listdir(home) == []
+
+
+def test_rm_of_a_link_to_itself(run, tmp_path):
+    (tmp_path / "go").mkdir()
+    (tmp_path / "go" / "self").symlink_to("self")
+    assert run("rm", "-r", f"{tmp_path}/go")[-1].startswith("removed 1 file")
+    assert os.listdir(tmp_path) == []
+
+
+def test_rm_asks(run, tmp_path, monkeypatch, capfd):
+    (tmp_path / "a").touch()
+    monkeypatch.setattr("sys.stdin", io.StringIO("no\n"))
+    assert "remove 1 file, 0 B, in" in run("rm", "-i", f"{tmp_path}/a", code=2)
+    assert (tmp_path / "a").exists()
 
 
 def test_rm_of_a_key_that_is_a_directory_too(run, s3_folder):

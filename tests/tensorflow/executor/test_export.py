@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 from digits_model import FEATURES, evaluate, input_fn, model_fn, train, weights
+from line_problem import line_model, run
 
 import moxing.tensorflow as mox
 from moxing.tensorflow.executor import export
@@ -193,6 +195,43 @@ def test_patterns_of_a_warm_start_do_not_touch_the_export(tmp_path):
     trained, exported = weights(result.checkpoint_path), weights(f"{result.export_path}/variables/variables")
     for name in ("hidden/kernel", "logits/kernel", "logits/bias"):
         np.testing.assert_array_equal(exported[name], trained[name], err_msg=name)
+
+
+def test_a_placeholder_of_its_own(tmp_path, caplog):
+    """As an input that no output depends on, and as one that an output depends on."""
+
+    def model(output_of):
+        def build(inputs, mode):
+            spec = line_model(inputs, mode)
+            own = tf.placeholder_with_default(0.0, []) if mode is mox.ModeKeys.TRAIN else tf.placeholder(tf.float32, [])
+            spec.export_spec = mox.ExportSpec({"x": own}, {"y": output_of(own, spec.loss)}, version=1)
+            return spec
+
+        return build
+
+    settings = {"export_model": True, "max_number_of_steps": 1}
+    result = run(log_dir=tmp_path / "a", model_fn=model(lambda own, loss: loss * 2.0), **settings)
+    assert result.export_path == str(tmp_path / "a" / "1")
+    assert "on which no output depends" in caplog.text
+    with pytest.raises(mox.executor.ExportError, match="depends on the placeholder.*nothing was exported"):
+        run(log_dir=tmp_path / "b", model_fn=model(lambda own, loss: loss + own), **settings)
+    assert not [name for name in os.listdir(tmp_path / "b") if name.startswith((".export", "1"))]
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    """What a killed process left long ago is gone; nothing of this export is left."""
+    old = tmp_path / ".export-99999999-1"
+    old.mkdir()
+    os.utime(old, (0, 0))
+
+    def fill(session, spec, directory):
+        os.makedirs(directory)
+        raise tf.errors.ResourceExhaustedError(None, None, f"{directory}/x; No space left on device")
+
+    monkeypatch.setattr(export, "_write", fill)
+    with pytest.raises(OSError, match=r"The exported model could not be written, the disk is full \(.* MB free\).*-2"):
+        train(tmp_path, 2, export_model=True)
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".export")]
 
 
 def test_needs_a_log_dir():

@@ -60,6 +60,12 @@ def test_a_number_that_is_none(wanted):
         tower_devices()
 
 
+def test_more_gpus_than_a_machine_has():
+    mox.set_flag("num_gpus", 10**9)
+    with pytest.raises(ValueError, match="--num_gpus=1000000000: expected at most 1,024"):
+        tower_devices()
+
+
 @pytest.mark.parametrize(
     ("gpus", "wanted", "device"), [(2, None, None), (2, "cpu", "cpu"), (2, "gpu", "gpu"), (0, "cpu", "cpu")]
 )

@@ -1,11 +1,13 @@
 """Which modules are the user's."""
 
+import builtins
 import json
 import os
 import sys
 
 import pytest
 
+import moxing as mox
 from moxing.tf1.era.user_only_method import USER_MARK
 from moxing.tf1.user import user_modules
 from moxing.tf1.user.user_modules import UserModuleFinder, UserSourceLoader, is_user_module
@@ -56,6 +58,33 @@ def test_the_finder_loads_user_modules_and_legacy_packages(tmp_path, monkeypatch
 
     assert aged_installed_module.value == "x"
     assert sum(isinstance(finder, UserModuleFinder) for finder in sys.meta_path) == 1
+
+
+def test_changes_of_builtins_reach_user_modules(s3_folder, tmp_path):
+    """`mox.file.shift` replaces `open`; programs add names of their own."""
+    (tmp_path / "a").write_text("local")
+    source = "with open(path) as a, file(path) as b:\n    result = a.read(), b.read()"
+    code = compile(source, "user.py", "exec")
+
+    def read(path):
+        own = {"__builtins__": vars(user_modules.user_builtins()), "path": path}
+        exec(code, own)
+        return own["result"]
+
+    mox.file.write(f"{s3_folder}/a", "stored")
+    original = open
+    mox.file.shift("os", "mox")
+    try:
+        assert read(f"{s3_folder}/a") == ("stored", "stored")
+        assert read(str(tmp_path / "a")) == ("local", "local")
+    finally:
+        mox.file.shift("mox", "os")
+    assert user_modules.user_builtins().open is original is user_modules.user_builtins().file
+    builtins.profile = builtins.unicode = len
+    assert user_modules.user_builtins().profile is user_modules.user_builtins().unicode is len
+    del builtins.profile, builtins.unicode
+    assert not hasattr(user_modules.user_builtins(), "profile")
+    assert user_modules.user_builtins().unicode is str
 
 
 def test_the_builtins_of_user_modules():

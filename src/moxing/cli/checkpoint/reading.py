@@ -285,8 +285,8 @@ def _names(directory: str) -> list[str]:
 
 def _newest(directory: str, argument: str) -> Location:
     for prefix in listed(directory):
-        # The directory may have been moved: then only the last part of an absolute path is right.
-        found = _at(prefix) or _at(os.path.join(directory, os.path.basename(prefix)))
+        # The directory may have been moved: an absolute path then leads to nothing, or to another training.
+        found = _at(os.path.join(directory, os.path.basename(prefix))) or _at(prefix)
         if found is not None:
             return found
         tf.logging.warning("%s names %s, which does not exist.", os.path.join(directory, "checkpoint"), prefix)

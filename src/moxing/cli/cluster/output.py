@@ -8,6 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import BinaryIO, TextIO
 
+from moxing.framework.util.terminal import is_terminal
+
 _LINE_END = re.compile(rb"\r*\n")
 _ANY_END = re.compile(rb"(\r*\n|\r)")
 _LONGEST_LINE = 1 << 20
@@ -152,4 +154,4 @@ def _write_all(buffer: BinaryIO, data: bytes) -> None:
 def _has_colors(stream: TextIO | None) -> bool:
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
-    return stream is not None and stream.isatty()
+    return is_terminal(stream)

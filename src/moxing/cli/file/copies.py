@@ -10,6 +10,7 @@ from moxing.cli.output import file_count, human_size, show
 from moxing.framework.file.copying.plan import CopyPlan, CopyTask
 from moxing.framework.file.copying.run_plan import CopyOptions, run_plan
 from moxing.framework.file.urls import RemotePath, url_of
+from moxing.framework.util.terminal import is_terminal
 
 
 def check_files_differ(plan: CopyPlan) -> None:
@@ -43,7 +44,7 @@ def run_copies(plan: CopyPlan, threads: int) -> str:
     run_plan(plan, CopyOptions(threads))
     seconds = max(time.monotonic() - started, 1e-3)
     amount = f"{file_count(len(plan.tasks))}, {human_size(plan.length)}"
-    if not plan.tasks or not sys.stdout.isatty():
+    if not plan.tasks or not is_terminal(sys.stdout):
         # The time is for people. Output to a file is the same for the same work.
         return amount
     return f"{amount} in {seconds:.1f} s, {human_size(int(plan.length / seconds))}/s"

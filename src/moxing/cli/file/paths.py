@@ -179,6 +179,6 @@ def own_tree(directory: str) -> list[FileEntry]:
 def _local_entry(path: str, relative: str, is_directory: bool) -> FileEntry:
     try:
         status = os.stat(path)
-    except FileNotFoundError:
-        status = os.lstat(path)  # a link to nothing
+    except OSError:
+        status = os.lstat(path)  # a link to nothing or to itself
     return FileEntry(relative, is_directory, 0 if is_directory else status.st_size, status.st_mtime_ns)

@@ -9,9 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import moxing as mox
+from moxing.cli.file.confirm import add_options, confirm
 from moxing.cli.file.paths import EXIT_CODES, PATTERNS, Item, expand, own_tree
 from moxing.cli.output import file_count, human_size, show
+from moxing.framework.file.entries import FileEntry
 from moxing.framework.file.errors import is_a_directory
+from moxing.framework.file.operations import check_removable
 from moxing.framework.file.urls import find_remote, join
 
 _THREADS = 16
@@ -32,12 +35,14 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
         "rm",
         help="remove files and directories",
         description="Removes files, and with --recursive directories with their content. Every path is checked\n"
-        "before anything is removed. For a local link, only the link is removed.",
+        "before anything is removed: . and .., the root of a file system, the home directory and a whole bucket are\n"
+        "refused. For a local link, only the link is removed.",
         epilog=_EPILOG,
     )
     parser.add_argument("paths", metavar="PATH", nargs="+", help="path, url or pattern")
     parser.add_argument("-r", "--recursive", action="store_true", help="remove directories, too")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
+    add_options(parser)
     return parser
 
 
@@ -47,29 +52,31 @@ def run(arguments: argparse.Namespace) -> int:
     for item in directories:
         if not arguments.recursive:
             raise is_a_directory("url", item.url, "--recursive removes it with its content")
-        if find_remote(item.url, "url") is None and os.path.realpath(item.url) == "/":
-            raise ValueError(f"url={item.url!r}: expected a directory other than the root of the file system.")
-    size, number = 0, 0
+        check_removable(item.url, "url")
+    named = {item.url for item in singles}
+    trees = [(item, _files(item.url, named)) for item in directories]
+    lengths = [item.length for item in singles] + [entry.length for _, entries in trees for entry in entries]
+    size, number = sum(lengths), len(lengths)
+    confirm(arguments, number, size, " ".join(arguments.paths))
     word = "would remove" if arguments.dry_run else "removed"
     if not arguments.dry_run:
         _remove_files(item.url for item in singles)
     for item in singles:
         show(f"{word} {item.url}")
-        size, number = size + item.length, number + 1
-    for item in directories:
-        entries = own_tree(item.url)
+    for item, entries in trees:
         if not arguments.dry_run:
             remove_directory(item.url)
         for entry in entries:
-            if not entry.is_directory:
-                show(f"{word} {join(item.url, entry.relative)}")
-                size, number = size + entry.length, number + 1
-        remote = find_remote(item.url, "url")
-        if remote is None or "/" in remote.path:
-            # A bucket is never removed.
-            show(f"{word} {item.shown}")
+            show(f"{word} {join(item.url, entry.relative)}")
+        show(f"{word} {item.shown}")
     show(f"{word} {file_count(number)}, {human_size(size)}")
     return 0
+
+
+def _files(directory: str, named: set[str]) -> list[FileEntry]:
+    """Returns the files of a directory, without those that were named themselves."""
+    entries = [entry for entry in own_tree(directory) if not entry.is_directory]
+    return [entry for entry in entries if join(directory, entry.relative) not in named]
 
 
 def _find(paths: list[str], recursive: bool) -> tuple[list[Item], list[Item]]:

@@ -10,12 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import moxing as mox
+from moxing.cli.file.confirm import add_options, confirm
 from moxing.cli.file.paths import EXIT_CODES, add_threads, find_item, own_tree, strip_slashes, tree, with_slash
 from moxing.cli.file.rm import remove_file
 from moxing.cli.output import file_count, human_size, show
 from moxing.framework.file.entries import FileEntry
 from moxing.framework.file.errors import not_a_directory
-from moxing.framework.file.urls import find_remote, join, resolve
+from moxing.framework.file.operations import check_removable
+from moxing.framework.file.urls import RemotePath, find_remote, join, resolve
 
 if TYPE_CHECKING:
     from moxing.framework.file.copying.plan import CopyPlan
@@ -56,6 +58,7 @@ def add_command(commands: Any) -> argparse.ArgumentParser:
     parser.add_argument("-v", "--verbose", action="store_true", help="print the name of every file")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be copied and removed")
     add_threads(parser)
+    add_options(parser)
     return parser
 
 
@@ -73,6 +76,9 @@ def run(arguments: argparse.Namespace) -> int:
     check_not_inside(src.location, target)
     if lies_in(src.location, target):
         raise ValueError(f"dst_url={dst!r}: expected a directory that src_url={src.url!r} does not lie in.")
+    if arguments.delete and not isinstance(target, RemotePath):
+        # The current directory (`.`) and a whole bucket may have the content of SRC; these may not.
+        check_removable(os.path.realpath(target), "dst_url")
     wanted = _entries(tree(src.url))
     present = _entries(own_tree(dst)) if mox.file.is_directory(dst) else []
     plan = CopyPlan()
@@ -83,6 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
     plan.add_tree(src.location, target, new + changed)
     check_files_differ(plan)
     surplus = _surplus(dst, wanted, present) if arguments.delete else []
+    gone = [entry for entry in surplus if not entry.is_directory]
+    confirm(arguments, len(gone), sum(entry.length for entry in gone), dst)
     return _run(plan, dst, surplus, sum(not entry.is_directory for entry in wanted), arguments)
 
 

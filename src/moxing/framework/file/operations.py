@@ -188,6 +188,7 @@ def remove(url: Url, recursive: bool = False, *, recurisive: bool | None = None)
 
     Raises:
       MoxFileNotExistsException: `url` does not exist.
+      ValueError: `url` is with `recursive` a whole file system, home directory or bucket, or ends in `.` or `..`.
 
     Example:
       >>> import moxing as mox, tempfile
@@ -200,8 +201,11 @@ def remove(url: Url, recursive: bool = False, *, recurisive: bool | None = None)
       True
       False
     """
+    recursive = bool(recursive or recurisive)
+    if recursive:
+        check_removable(url, "url")
     if remote := find_remote(url, "url"):
-        remote_operations().remove(remote, bool(recursive or recurisive))
+        remote_operations().remove(remote, recursive)
         return
     path = local_path(url, "url")
     # Without the slash, a link is the link itself, not what it points to.
@@ -209,10 +213,41 @@ def remove(url: Url, recursive: bool = False, *, recurisive: bool | None = None)
     if not os.path.lexists(name):
         raise not_exists("url", path)
     if os.path.isdir(name):
-        if recursive or recurisive:
+        if recursive:
             remove_tree(name)
     elif name == path:
         os.remove(path)
+
+
+def check_removable(url: Url, argument: str) -> None:
+    """Raises an error for a directory that nobody removes on purpose, before anything in it is removed.
+
+    Example:
+      >>> check_removable('data/..', 'url')
+      Traceback (most recent call last):
+      ...
+      ValueError: url='data/..': a directory named . or .. cannot be removed. Nothing was removed; give its name.
+    """
+    if remote := find_remote(url, argument):
+        # The first part of the path is the bucket; a file system, too, has a root.
+        if "/" not in remote.path.strip("/") if not remote.backend.has_real_directories else not remote.path.strip("/"):
+            raise ValueError(
+                f"{argument}={remote.url!r}: expected a directory, not a whole bucket or file system. Nothing was "
+                f"removed; `moxing file rm -r '{remote.url.rstrip('/')}/*'` removes everything in it."
+            )
+        return
+    path = local_path(url, argument)
+    name = path.rstrip("/")
+    if os.path.basename(name) in (os.curdir, os.pardir):
+        raise ValueError(
+            f"{argument}={path!r}: a directory named . or .. cannot be removed. Nothing was removed; give its name."
+        )
+    if os.path.islink(name):
+        return
+    real, home = os.path.realpath(path), os.path.realpath(os.path.expanduser("~"))
+    if real == "/" or is_inside(home, real):
+        place = "the root of the file system" if real == "/" else f"the home directory {home!r} or one above it"
+        raise ValueError(f"{argument}={path!r}: expected a directory other than {place}. Nothing was removed.")
 
 
 def remote_operations() -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from moxing.framework.util.terminal import has_terminal
+from moxing.framework.util.thread_pool import is_shutting_down
 
 #: A smaller transfer is over before a bar could be read.
 _MIN_BYTES = 8 << 20
@@ -33,7 +35,7 @@ def transfer_bar(total: int, description: str = "Copying", files: int = 1) -> It
       ...     advance(10)
     """
     global _advance
-    if (total < _MIN_BYTES and files < _MIN_FILES) or _advance is not None or not sys.stderr.isatty():
+    if (total < _MIN_BYTES and files < _MIN_FILES) or _advance is not None or not has_terminal() or is_shutting_down():
         yield
         return
     from rich.console import Console

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 
 from moxing.framework.file.errors import is_transient
@@ -24,12 +23,8 @@ _next_log = 0.0
 _is_unavailable = False
 
 
-def _never() -> bool:
-    return False
-
-
-#: Returns whether nobody waits for the data any more.
-_is_cancelled: Callable[[], bool] = _never
+#: Functions that return whether nobody waits for the data any more.
+_cancellations: list[Callable[[], bool]] = []
 
 
 def retry_while_unavailable(read: Callable[[], _Result]) -> _Result:
@@ -58,21 +53,19 @@ def retry_while_unavailable(read: Callable[[], _Result]) -> _Result:
             return result
 
 
-@contextmanager
-def cancel_when(is_cancelled: Callable[[], bool]) -> Iterator[None]:
-    """Within this context, waiting ends as soon as `is_cancelled` returns True.
+def cancel_when(is_cancelled: Callable[[], bool]) -> None:
+    """From now on, waiting ends as soon as `is_cancelled` returns True.
 
     Example:
-      >>> with cancel_when(lambda: True):
-      ...     retry_while_unavailable(lambda: 3)
+      >>> cancel_when(lambda: False)
+      >>> retry_while_unavailable(lambda: 3)
       3
     """
-    global _is_cancelled
-    before, _is_cancelled = _is_cancelled, is_cancelled
-    try:
-        yield
-    finally:
-        _is_cancelled = before
+    _cancellations.append(is_cancelled)
+
+
+def _is_cancelled() -> bool:
+    return any(is_cancelled() for is_cancelled in _cancellations)
 
 
 def seconds_flag(flag: str) -> float:

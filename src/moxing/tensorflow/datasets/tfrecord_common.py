@@ -6,5 +6,12 @@ from moxing.tensorflow.datasets.tfrecord.tfrecord_common import (
     ImageClassificationTFRecordMetadata,
     get_tfrecord,
 )
+from moxing.tensorflow.datasets.tfrecord.tfrecord_image import ImageClassificationTFRecordDataset
 
-__all__ = ["BaseTFRecordDataset", "BaseTFRecordMetadata", "ImageClassificationTFRecordMetadata", "get_tfrecord"]
+__all__ = [
+    "BaseTFRecordDataset",
+    "BaseTFRecordMetadata",
+    "ImageClassificationTFRecordDataset",
+    "ImageClassificationTFRecordMetadata",
+    "get_tfrecord",
+]

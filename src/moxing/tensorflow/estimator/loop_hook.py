@@ -97,7 +97,7 @@ class LoopHook(tf.train.SessionRunHook):
                 fetches,
                 steps,
             )
-            self._seconds_per_step = (time.perf_counter() - started) / done
+            self._seconds_per_step = max(time.perf_counter() - started, 1e-9) / done
             self.steps += done
             for hook in self._hooks:
                 # The last step is the one that the hooks are called for.

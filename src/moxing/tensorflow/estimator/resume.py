@@ -16,6 +16,7 @@ from moxing.tensorflow.executor.checkpoints.files import (
     files_in,
     mark_valid,
     read_position,
+    unusable,
     valid_checkpoints,
     write_position,
 )
@@ -35,10 +36,7 @@ def drop_damaged(model_dir: str, fetch: Fetch | None = None) -> None:
     prefixes = valid_checkpoints(model_dir)
     good = first_undamaged(prefixes, fetch)
     if prefixes and good is None:
-        raise ValueError(
-            f"All {len(prefixes)} checkpoints in model_dir={model_dir} are damaged. Restore the files from a copy, or "
-            "give another model_dir."
-        )
+        raise ValueError(f"{unusable('model_dir', model_dir, prefixes)}, or give another model_dir.")
     if good:
         mark_valid(model_dir, list(reversed(prefixes[good:])))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,6 +13,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
+from moxing.framework.util.terminal import has_terminal
 from moxing.tensorflow.estimator.job import EstimatorJob
 from moxing.tensorflow.estimator.loop_hook import LoopHook
 from moxing.tensorflow.estimator.model_dir import (
@@ -28,7 +28,10 @@ from moxing.tensorflow.estimator.progress_hook import ProgressHook
 from moxing.tensorflow.estimator.resume import PositionListener, drop_damaged, interrupted_at
 from moxing.tensorflow.estimator.shapes import check_shapes
 from moxing.tensorflow.estimator.strategies import check_strategies, with_gpus
+from moxing.tensorflow.executor.checkpoints.files import adopt_moved
+from moxing.tensorflow.executor.checkpoints.lock import train_in
 from moxing.tensorflow.executor.checkpoints.position import START, Position
+from moxing.tensorflow.executor.loop.leaving import keep, stopped
 from moxing.tensorflow.executor.loop.signals import StopSignal, watch_signals
 from moxing.tf1.estimator import known_hooks
 from moxing.tf1.estimator.graph_files import write_lean_graph
@@ -116,7 +119,11 @@ class EstimatorTrainer:
             arguments["checkpoint_path"] = local_checkpoint(arguments["checkpoint_path"], "checkpoint_path")
         with ExitStack() as contexts:
             stage = stage_of(estimator.model_dir)
-            if stage is not None:
+            if stage is None:
+                if name == "train" and estimator.config.is_chief:
+                    contexts.enter_context(train_in(estimator.model_dir, "model_dir"))
+                adopt_moved(estimator.model_dir)
+            else:
                 stage.update()
                 trains = name == "train" and estimator.config.is_chief
                 if trains or name == "evaluate" or name.startswith("export"):
@@ -168,18 +175,29 @@ class EstimatorTrainer:
             listeners = [*listeners, training.listener]
         self._current.open = training
         try:
-            with watch_signals() as training.stop, self._job.training(training.stop), training.contexts:
+            with (
+                watch_signals(leave_if_stuck=not self._job.is_cluster) as training.stop,
+                self._job.training(training.stop),
+                training.contexts,
+            ):
                 loss = train(listeners)
         except tf.train.NanLossDuringTrainingError:
             tf.logging.error("The loss was not a number in step %d.", training.first + training.steps())
             raise
         finally:
             del self._current.open
+        if training.start.elements and not training.steps() and training.stop.number is None:
+            tf.logging.warning(
+                "Nothing was trained: the checkpoint in %s continues after %d elements of the data of input_fn, which "
+                "now ends before. The next training reads it from the start.",
+                estimator.model_dir,
+                training.start.elements,
+            )
         if training.stop.number is not None:
             saved = tf.train.latest_checkpoint(estimator.model_dir)
             outcome = f"saved {saved}. Run the same command again to resume from it" if saved else "no checkpoint"
             tf.logging.info("Stopped by signal %d: %s.", training.stop.number, outcome)
-            raise SystemExit(training.stop.exit_code)
+            raise stopped(training.stop.exit_code)
         return loss
 
     def open_session(self, open_session: Callable[..., Any], arguments: dict[str, Any]) -> Any:
@@ -200,8 +218,12 @@ class EstimatorTrainer:
         if any(map(known_hooks.waits_for_workers, hooks)):
             # A thread of the chief waits for gradients that no worker computes any more, as long as this allows.
             arguments["stop_grace_period_secs"] = _SYNC_GRACE_SECONDS
-        last: list[tf.train.SessionRunHook] = [training.loop, *self._job.hooks(), _StopHook(training)]
-        if sys.stderr.isatty():  # in a pipe there are only the log lines
+        last: list[tf.train.SessionRunHook] = [
+            training.loop,
+            *self._job.hooks(),
+            _StopHook(training, not self._job.is_cluster),
+        ]
+        if has_terminal():  # in a pipe there are only the log lines
             last.append(ProgressHook(training.spec.loss, training.steps, hooks, training.contexts))
         self._job.wait_for_chief()
         session = open_session(**arguments, hooks=[*hooks, *last])
@@ -212,10 +234,11 @@ class EstimatorTrainer:
 class _StopHook(tf.train.SessionRunHook):
     """Ends the training after a signal."""
 
-    def __init__(self, training: Training) -> None:
-        self._training = training
+    def __init__(self, training: Training, may_leave: bool) -> None:
+        self._training, self._may_leave = training, may_leave
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
+        self._session = session
         self._training.first = int(session.run(tf.train.get_global_step())) - self._training.steps()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -223,6 +246,10 @@ class _StopHook(tf.train.SessionRunHook):
             if self._training.listener is not None:
                 self._training.listener.interrupt()
             run_context.request_stop()
+
+    def end(self, session: tf.Session) -> None:
+        if self._training.stop.number is not None and self._may_leave:
+            keep(self._session)
 
 
 def _session_hooks(arguments: dict[str, Any]) -> list[tf.train.SessionRunHook]:

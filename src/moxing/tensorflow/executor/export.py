@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from moxing.tensorflow.datasets.raw.labels import write_labels
 from moxing.tensorflow.executor.build.inputs import Inputs
 from moxing.tensorflow.executor.build.model import Model, build_model
 from moxing.tensorflow.executor.checkpoints.choose import ChosenCheckpoint
+from moxing.tensorflow.executor.checkpoints.disk import explain
 from moxing.tensorflow.executor.checkpoints.restore import make_restore
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.hooks.user_hooks import UserHooks
@@ -34,7 +37,8 @@ class ExportError(RuntimeError):
 
 
 def check_version(log_dir: str, spec: ExportSpec | None) -> None:
-    """Raises an AssertionError if the version of the export exists already."""
+    """Raises an AssertionError if the version of the export exists already. Removes leftovers of killed processes."""
+    _remove_leftovers(log_dir)
     if spec is not None and spec.version != -1:
         _target(log_dir, spec)
 
@@ -56,8 +60,12 @@ def export_model(
       labels: class names, saved with the model.
     """
     log_dir = str(config.log_dir)
-    with quiet_tensorflow():
-        target = _export_compared(config, log_dir, inputs, checkpoint, batch, labels)
+    try:
+        with quiet_tensorflow():
+            target = _export_compared(config, log_dir, inputs, checkpoint, batch, labels)
+    except (OSError, tf.errors.OpError) as error:
+        explain(error, "The exported model", log_dir, checkpoint.prefix)
+        raise
     tf.logging.info("SavedModel written to: %s", os.path.join(target, "saved_model.pb"))
     return target
 
@@ -77,25 +85,42 @@ def _export_compared(
         if spec is None:  # build_model checks it
             raise ValueError("model_fn returned no export_spec.")
         target = _target(log_dir, spec)
-        temporary = os.path.join(log_dir, f".export-{os.getpid()}-{os.path.basename(target)}")
-        shutil.rmtree(temporary, ignore_errors=True)
-        with _restored_session(checkpoint) as session:
-            _write(session, spec, temporary)
-            values = _values(session, placeholders, model, batch)
+        with _temporary_directory(log_dir, target) as temporary:
+            with _restored_session(checkpoint) as session:
+                _write(session, spec, temporary)
+                values = _values(session, placeholders, model, batch)
+            if values is not None:
+                _compare_loaded(temporary, values)
+                _compare_evaluation(config, inputs, checkpoint, batch, values)
+            if labels is not None:
+                # TensorFlow's directory for files that servers and clients read, not the graph.
+                os.makedirs(os.path.join(temporary, "assets.extra"))
+                write_labels(os.path.join(temporary, "assets.extra", "labels.txt"), labels)
+            _sync_tree(temporary)
+            os.rename(temporary, target)
+    return target
+
+
+@contextmanager
+def _temporary_directory(log_dir: str, target: str) -> Iterator[str]:
+    """The path of a directory beside `target`, which is removed after an error."""
+    temporary = os.path.join(log_dir, f".export-{os.getpid()}-{os.path.basename(target)}")
+    shutil.rmtree(temporary, ignore_errors=True)
     try:
-        if values is not None:
-            _compare_loaded(temporary, values)
-            _compare_evaluation(config, inputs, checkpoint, batch, values)
-        if labels is not None:
-            # TensorFlow's directory for files that servers and clients read, not the graph.
-            os.makedirs(os.path.join(temporary, "assets.extra"))
-            write_labels(os.path.join(temporary, "assets.extra", "labels.txt"), labels)
-        _sync_tree(temporary)
-        os.rename(temporary, target)
+        yield temporary
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
-    return target
+
+
+def _remove_leftovers(log_dir: str) -> None:
+    """Removes what killed processes have left of exports. Those of a living process, or of the last hour, stay."""
+    for name in os.listdir(log_dir) if os.path.isdir(log_dir) else []:
+        found, path = re.fullmatch(r"\.export-(\d+)-.+", name), os.path.join(log_dir, name)
+        with suppress(OSError):
+            # A process of this number may run on another machine.
+            if found and not os.path.exists(f"/proc/{found[1]}") and time.time() - os.path.getmtime(path) > 3600:
+                shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager
@@ -163,11 +188,34 @@ def _values(
         return None
     feed = dict(zip(placeholders, batch, strict=True))
     fetches = {"inputs": spec.inputs_dict, "outputs": spec.outputs_dict}
-    first, second = session.run(fetches, feed), session.run(fetches, feed)
+    try:
+        first, second = session.run(fetches, feed), session.run(fetches, feed)
+    except tf.errors.InvalidArgumentError as error:
+        missing = re.search(r"must feed a value for placeholder tensor '([^']+)'", error.message)
+        if missing is None:
+            raise
+        _explain_placeholder(missing[1], session, spec, feed)
+        return None
     if _differences(first["outputs"], second["outputs"]):
         tf.logging.warning("The outputs of the exported model are random: cannot compare them with the trained model.")
         return None
     return first
+
+
+def _explain_placeholder(name: str, session: tf.Session, spec: ExportSpec, feed: dict[Any, Any]) -> None:
+    """Warns of a placeholder in `inputs_dict` that no output needs; raises an error if an output needs it."""
+    try:
+        session.run(spec.outputs_dict, feed)
+    except tf.errors.InvalidArgumentError:
+        raise ExportError(
+            f"An output of ExportSpec depends on the placeholder {name!r}, which is no input that model_fn was "
+            "given; nothing was exported. Build the outputs from the argument inputs of model_fn."
+        ) from None
+    tf.logging.warning(
+        "ExportSpec(inputs_dict) has the placeholder %r, on which no output depends: the exported model ignores this "
+        "input, and cannot be compared with the trained model.",
+        name,
+    )
 
 
 def _compare_loaded(directory: str, values: dict[str, dict[str, np.ndarray]]) -> None:

@@ -77,7 +77,8 @@ class Job:
             return seed, position
         start = self.server.messages.receive(key)
         chiefs = start["position"]
-        return start["seed"], replace(START, **{**chiefs, "samples": tuple(chiefs["samples"])})
+        tuples = {name: tuple(chiefs[name]) for name in ("samples", "sizes")}
+        return start["seed"], replace(START, **{**chiefs, **tuples})
 
     def wait_for_variables(self) -> None:
         """The chief reports that the variables have their values; the others wait for that."""

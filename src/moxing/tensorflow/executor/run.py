@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -13,6 +12,7 @@ from typing import Any, NoReturn
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS
+from moxing.framework.util.terminal import has_terminal
 from moxing.tensorflow.cluster import current_role
 from moxing.tensorflow.datasets.bad_samples import open_bad_sample_log
 from moxing.tensorflow.datasets.class_names import open_class_names
@@ -209,7 +209,7 @@ class Run:
         """Runs all steps."""
         config, context = self._config, self._context
         # In a pipe there are only the log lines.
-        with progress_bar(context) if sys.stderr.isatty() else nullcontext() as bar:
+        with progress_bar(context) if has_terminal() else nullcontext() as bar:
             self._progress = Runner(context, self._stepper, self._actions, self._bad_samples).run(bar)
         if config.export and self._stop.number is None:
             self._batch = self._probe(context.session)
@@ -258,6 +258,14 @@ class Run:
                 start.global_step,
                 config.max_steps,
                 others,
+            )
+        elif checkpoint.resume and (changed := self._step.inputs.changed_sizes(checkpoint.position.sizes)):
+            tf.logging.warning(
+                "The data has %d samples, and had %d when %s was written: after resuming, samples may be read twice or "
+                "not at all in this epoch. Give another log_dir to train on other data.",
+                changed[1],
+                changed[0],
+                checkpoint.prefix,
             )
         elif checkpoint.resume and not self._step.inputs.elements_per_step:
             tf.logging.info(

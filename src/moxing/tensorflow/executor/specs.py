@@ -110,7 +110,7 @@ class ModelSpec:
       output_info: tensors by name, passed to `output_fn`; required in PREDICT.
       export_spec: an `ExportSpec`; required in EXPORT.
       hooks: `AggregativeSessionRunHook` or `tf.train.SessionRunHook` instances.
-      compressor_spec: not supported.
+      compressor_spec: not supported; a warning says so.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -130,7 +130,9 @@ class ModelSpec:
         compressor_spec: Any = None,
     ) -> None:
         if compressor_spec is not None:
-            raise ValueError("ModelSpec(compressor_spec=...): model compression is not part of this MoXing.")
+            tf.logging.warning(
+                "ModelSpec(compressor_spec=...): model compression is not part of this MoXing; training without it."
+            )
         self.loss = loss
         self.var_scopes = var_scopes
         self.log_info = log_info

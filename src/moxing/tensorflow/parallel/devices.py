@@ -15,6 +15,10 @@ _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _FUNCTION_CALLS = ("If", "Case", "While", "PartitionedCall")
 
 
+#: No machine has more GPUs; each is a tower in the graph.
+_MOST_TOWERS = 1024
+
+
 def tower_devices(warn: bool = True) -> list[str]:
     """Returns a device for every tower: GPUs, or logical CPUs if there are too few GPUs.
 
@@ -30,6 +34,8 @@ def tower_devices(warn: bool = True) -> list[str]:
     count = FLAGS.get("num_gpus")
     if count < 1:
         raise FlagError(f"--num_gpus={count}: expected 1 or more; on a CPU leave the flag out.")
+    if count > _MOST_TOWERS:
+        raise FlagError(f"--num_gpus={count}: expected at most {_MOST_TOWERS:,}, the GPUs of this machine.")
     available = len(tf.config.list_physical_devices("GPU"))
     if FLAGS.get("clone_on_cpu"):
         return [f"/cpu:{index}" for index in range(count)]

@@ -14,8 +14,17 @@ from moxing.tf1.graph import v1_behavior
 from moxing.tf1.user.names import before_1_0
 from moxing.tf1.user.names.control_flow import cond
 from moxing.tf1.user.names.op_libraries import load_op_library
+from moxing.tf1.user.names.parsing import parse_example
 
-__all__ = ["Tensor", "cond", "disable_v2_behavior", "enable_eager_execution", "load_op_library", *before_1_0.__all__]
+__all__ = [
+    "Tensor",
+    "cond",
+    "disable_v2_behavior",
+    "enable_eager_execution",
+    "load_op_library",
+    "parse_example",
+    *before_1_0.__all__,
+]
 
 tf = environment.import_tensorflow()
 

@@ -44,6 +44,7 @@ _SERVED: dict[str, str] = {
 #: Modules with functions that replace TensorFlow's own in user modules.
 _REPLACED = {
     "tensorflow": "moxing.tf1.user.behavior",
+    "tensorflow.io": "moxing.tf1.user.names.parsing",
     "tensorflow.nn": "moxing.tf1.user.names.losses_before_1_0",
     "tensorflow.train": "moxing.tf1.user.names.input_producers",
 }

@@ -139,7 +139,29 @@ def user_builtins() -> ModuleType:
     own.update(python2_division.BUILTINS)
     own["__import__"] = user_import
     own[USER_MARK] = True
+    builtins.__class__ = _follow(own)
     return module
+
+
+def _follow(own: dict[str, Any]) -> type[ModuleType]:
+    """Returns a class for `builtins` that repeats its changes in `own`: `mox.file.shift` and tests replace `open`."""
+
+    class Builtins(ModuleType):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name == "open" and own.get("file") is own["open"]:
+                own["file"] = value
+            if name != "__import__":
+                own[name] = value
+            super().__setattr__(name, value)
+
+        def __delattr__(self, name: str) -> None:
+            super().__delattr__(name)
+            if name in python2.BUILTINS:
+                own[name] = python2.BUILTINS[name]
+            elif name != "__import__":
+                own.pop(name, None)
+
+    return Builtins
 
 
 def user_import(

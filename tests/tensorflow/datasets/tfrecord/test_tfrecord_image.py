@@ -324,6 +324,17 @@ class TestBadRecords:
         assert "has no 'image/class/label'; it has image/encoded" in reasons[3]
         assert "empty" in reasons[4]
 
+    def test_labels_outside_of_the_classes(self, tmp_path):
+        mox.set_flag("max_bad_samples", 10)
+        offsets = write(tmp_path / "a.tfrecord", [slim_example(noise(8, 8), label) for label in (0, 3, 1, -1, 2)])
+        for more in ({}, {"label_one_hot": True}):
+            seen, bad = self.run(tmp_path, num_classes=3, **more)
+            assert len(seen) == 3
+            assert bad == [
+                (offsets[index], f"'image/class/label' is {label}, expected 0 to 2 (num_classes=3)")
+                for index, label in ((1, 3), (3, -1))
+            ]
+
     def test_another_layout_stops_with_the_keys_that_are_there(self, tmp_path):
         write(tmp_path / "a.tfrecord", [example({"image_raw": b"x", "label": 1})] * 40)
         with pytest.raises(TooManyBadSamplesError, match="has no 'image/encoded'; it has image_raw, label"):

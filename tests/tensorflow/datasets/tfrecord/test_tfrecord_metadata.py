@@ -166,4 +166,5 @@ def test_the_old_import_path(tmp_path):
     assert tfrecord_common.BaseTFRecordMetadata is BaseTFRecordMetadata
     assert tfrecord_common.ImageClassificationTFRecordMetadata is mox.ImageClassificationTFRecordMetadata
     assert tfrecord_common.BaseTFRecordDataset is BaseTFRecordDataset
+    assert tfrecord_common.ImageClassificationTFRecordDataset is mox.ImageClassificationTFRecordDataset
     assert tfrecord_common.get_tfrecord is mox.get_tfrecord

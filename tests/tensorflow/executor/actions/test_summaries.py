@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import Any
 
 import pytest
@@ -132,6 +133,25 @@ def test_serialised_summaries(tmp_path, graph):
     events.add(summary, 4)
     events.close()
     assert scalars(tmp_path) == {"rate": {4: 0.25}}
+
+
+def test_a_full_disk_does_not_end_the_training(tmp_path, graph, caplog, monkeypatch):
+    """And a removed directory is made again."""
+    events = EventFile(str(tmp_path / "log"))
+    with monkeypatch.context() as full:
+
+        def fail(*args, **kwargs):
+            raise tf.errors.ResourceExhaustedError(None, None, "No space left on device")
+
+        full.setattr(tf.summary, "FileWriter", fail)
+        events.add_scalars({"a": 1.0}, 1)
+        events.add_scalars({"a": 1.0}, 2)
+    assert caplog.text.count("training goes on without them") == 1
+    events.add_scalars({"a": 1.0}, 3)
+    shutil.rmtree(tmp_path / "log")
+    events.add_scalars({"a": 1.0}, 4)
+    events.close()
+    assert summaries(tmp_path / "log") == {"a": {4: 1.0}}
 
 
 def test_no_file_without_an_entry(tmp_path, graph):

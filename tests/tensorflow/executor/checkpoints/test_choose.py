@@ -88,8 +88,20 @@ def test_all_damaged_is_an_error(tmp_path):
     train(tmp_path, 5)
     for path in tmp_path.glob("*.index"):
         damage(path, "truncated")
-    with pytest.raises(ValueError, match="All 2 checkpoints in .* are damaged.*--restart"):
+    with pytest.raises(ValueError, match="All 2 checkpoints in log_dir=.* are damaged.*--restart"):
         train(tmp_path, 10)
+
+
+def test_a_moved_log_dir(tmp_path):
+    """The marker names the old place, where a run with other weights has been since."""
+    trained(tmp_path / "new", max_number_of_steps=6)
+    trained(tmp_path / "old", max_number_of_steps=3)
+    marker = tmp_path / "new" / "checkpoint"
+    marker.write_text(f'model_checkpoint_path: "{tmp_path}/old/model.ckpt-6"')
+    assert run("EVAL", log_dir=tmp_path / "new").checkpoint_path == str(tmp_path / "new" / "model.ckpt-6")
+    marker.write_text(f'model_checkpoint_path: "{tmp_path}/old/model.ckpt-3"')
+    text = error_of(ValueError, "TRAIN", log_dir=tmp_path / "new")
+    assert holds(text, "log_dir", f"names {tmp_path}/old/model.ckpt-3", f"{tmp_path}/new/model.ckpt-3", "--restart")
 
 
 @pytest.mark.slow

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
@@ -108,6 +111,32 @@ def test_restore_loads_the_checkpoint_that_a_run_resumed_from(session, tmp_path)
     second.resume_from(prefix)
     second.restore(session)
     assert session.run(w) == 1.0
+
+
+def test_a_full_disk(session, tmp_path, monkeypatch):
+    keeper = Keeper(str(tmp_path), seed=None)
+    good = keeper.save(session, 1)
+
+    def fill(session, base, global_step, **kwargs):
+        (tmp_path / f"model.ckpt-{global_step}.data-00000-of-00001").touch()
+        raise tf.errors.ResourceExhaustedError(None, None, f"{base}; No space left on device")
+
+    monkeypatch.setattr(keeper._saver, "save", fill)
+    with pytest.raises(OSError, match=r"checkpoint of step 2 could not be written, the disk is full") as caught:
+        keeper.save(session, 2)
+    assert caught.value.errno == errno.ENOSPC and caught.value.filename == str(tmp_path)
+    assert f"the last good checkpoint is {good}" in str(caught.value)
+    assert not list(tmp_path.glob("model.ckpt-2*"))
+    assert valid_checkpoints(str(tmp_path)) == [good]
+
+
+def test_a_directory_that_was_removed(session, tmp_path, caplog):
+    keeper = Keeper(str(tmp_path / "log"), seed=None)
+    keeper.save(session, 1)
+    shutil.rmtree(tmp_path / "log")
+    assert keeper.save(session, 2) == str(tmp_path / "log" / "model.ckpt-2")
+    assert "was removed during the training; creating it again" in caplog.text
+    assert valid_checkpoints(str(tmp_path / "log")) == [str(tmp_path / "log" / "model.ckpt-2")]
 
 
 def test_max_to_keep(session, tmp_path):

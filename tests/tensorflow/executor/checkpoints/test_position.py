@@ -8,6 +8,7 @@ import shutil
 
 import tensorflow.compat.v1 as tf
 from digits_model import assert_same_weights, train
+from line_problem import run
 
 import moxing.tensorflow as mox
 
@@ -50,6 +51,17 @@ def test_shuffled_order_goes_on_where_it_stopped(tmp_path):
         )
     assert sorted(seen) == list(range(64))
     assert seen != sorted(seen)
+
+
+def test_data_that_has_shrunk_is_said(tmp_path, caplog):
+    def numbers(size):
+        return lambda mode: tf.data.Dataset.range(size)
+
+    run(log_dir=tmp_path, input_fn=numbers(100), max_number_of_steps=10)
+    result = run(log_dir=tmp_path, input_fn=numbers(8), max_number_of_steps=20)
+    assert (result.global_step, result.samples) == (10, 0)
+    assert "continues after 20 samples of the data, and the data now ends before (8 samples)" in caplog.text
+    assert run(log_dir=tmp_path, input_fn=numbers(8), max_number_of_steps=20).global_step == 14
 
 
 def test_after_the_end_of_data_the_next_run_starts_over(tmp_path):

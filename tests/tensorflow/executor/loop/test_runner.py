@@ -65,3 +65,12 @@ def test_one_of_several_losses_not_finite():
         return spec
 
     assert holds(error_of(NotFiniteError, model_fn=model_fn, optimizer_fn=[sgd()] * 2, batch_size=1), "Step 2")
+
+
+def test_a_label_outside_of_the_classes():
+    def model_fn(inputs, mode):
+        logits = tf.get_variable("w", [5]) + tf.zeros([2, 5])
+        return mox.ModelSpec(loss=tf.losses.sparse_softmax_cross_entropy(inputs[0], logits))
+
+    text = error_of(ValueError, model_fn=model_fn, max_number_of_steps=10)
+    assert "has 5 classes: expected labels from 0 to 4" in text

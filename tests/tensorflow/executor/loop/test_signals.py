@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the steps in hand are finished, everything is saved, the exit code tells."""
+"""Ctrl-C, SIGTERM and SIGHUP: the steps in hand are finished, everything is saved, the exit code tells."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def wait_for_training(process):
     pytest.fail("the training never reached step 1000")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_saves_and_leaves_and_resumes_bit_for_bit(tmp_path: Path, number, code):
     with start(tmp_path / "broken", 10**9) as process:
         try:

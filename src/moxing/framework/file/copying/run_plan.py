@@ -7,12 +7,13 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from dataclasses import dataclass
 
 from moxing.framework.file.copying.copy_file import copy_file
 from moxing.framework.file.copying.plan import CopyPlan, CopyTask
 from moxing.framework.file.progress import advance, transfer_bar
+from moxing.framework.util.thread_pool import ThreadPool, is_shutting_down
 
 #: Fewer files are copied in the time that a process takes to start.
 _FILES_PER_PROCESS = 500
@@ -76,7 +77,7 @@ def part_concurrency(threads: int = CopyOptions.threads) -> int:
 def _count_processes(files: int, options: CopyOptions) -> int:
     from moxing.framework.file import file_io
 
-    if not options.is_processing or not sys.executable:
+    if not options.is_processing or not sys.executable or is_shutting_down():
         return 1
     # A process with its threads keeps about two cores busy: its own and one for the network stack.
     cores = (os.cpu_count() or 1) // 2
@@ -87,7 +88,12 @@ def run_in_threads(tasks: list[CopyTask], threads: int) -> None:
     """Copies with threads of this process."""
     if not tasks:
         return
-    with ThreadPoolExecutor(min(threads, len(tasks)), thread_name_prefix="mox-copy") as pool:
+    if is_shutting_down():
+        for task in tasks:
+            copy_file(task)
+            advance(0, files=1)
+        return
+    with ThreadPool(min(threads, len(tasks)), thread_name_prefix="mox-copy") as pool:
         futures = [pool.submit(copy_file, task) for task in tasks]
         try:
             for future in as_completed(futures):

@@ -10,6 +10,7 @@ from moxing.framework.file.entries import FileEntry
 from moxing.framework.file.errors import not_exists
 from moxing.framework.file.listing import TreeEntry, iterate_tree
 from moxing.framework.file.urls import Location, RemotePath
+from moxing.framework.util.thread_pool import ThreadPool
 
 _THREADS = 16
 
@@ -62,9 +63,7 @@ def _list_remote(source: RemotePath, names: list[str] | None) -> Iterator[FileEn
     if names is None:
         yield from source.backend.tree(source.path)
         return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(_THREADS, thread_name_prefix="mox-find") as pool:
+    with ThreadPool(_THREADS, thread_name_prefix="mox-find") as pool:
         for entries in list(pool.map(lambda name: _select_remote(source, name), names)):
             yield from entries
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from moxing.framework.file.errors import not_exists
 from moxing.framework.file.s3.object_client import ObjectClient, ObjectInfo
+from moxing.framework.util.thread_pool import ThreadPool
 
 #: The size of the first request. It doubles while the file is read sequentially.
 _FIRST_WINDOW = 64 << 10
@@ -78,9 +79,7 @@ class ObjectReader(io.RawIOBase):
         if len(ranges) <= 1:
             parts = [self._get(a, b) for a, b in ranges]
         else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(_CONCURRENCY, thread_name_prefix="mox-read") as pool:
+            with ThreadPool(_CONCURRENCY, thread_name_prefix="mox-read") as pool:
                 parts = list(pool.map(lambda pair: self._get(*pair), ranges))
         self._position = size
         return b"".join([have, *parts])

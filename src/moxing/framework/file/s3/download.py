@@ -6,7 +6,7 @@ import errno
 import hashlib
 import itertools
 import stat as stat_module
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from moxing.framework.file.progress import advance
 from moxing.framework.file.s3 import part_file
 from moxing.framework.file.s3.client import ByteRange
 from moxing.framework.file.s3.object_client import ObjectInfo
+from moxing.framework.util.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
     from moxing.framework.file.s3.client import S3Client
@@ -101,7 +102,7 @@ class Download:
             parts.finish(self.target)
 
     def _fetch_all(self, parts: part_file.PartFile, missing: list[int], info: ObjectInfo) -> None:
-        with ThreadPoolExecutor(self.concurrency, thread_name_prefix="mox-part") as pool:
+        with ThreadPool(self.concurrency, thread_name_prefix="mox-part") as pool:
             # Submit only what is in flight: when a process ends, Python waits for everything that was submitted.
             numbers = iter(missing)
             futures = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from moxing.framework.file.s3.object_client import Body, ObjectInfo
 from moxing.framework.file.s3.responses import parse_error
 from moxing.framework.file.s3.signing import quote_key
 from moxing.framework.file.s3.xml import Part, find_text, make_complete_body
+from moxing.framework.util.thread_pool import ThreadPool
 
 if TYPE_CHECKING:
     from moxing.framework.file.s3.client import S3Client
@@ -45,7 +46,7 @@ class MultipartUpload:
         # A store that does not confirm the CRC does not check it: send an MD5 instead, which every store checks.
         self._has_crc = response.headers.get("x-amz-checksum-algorithm", "").upper() == "CRC32"
         self._concurrency = concurrency
-        self._pool = ThreadPoolExecutor(concurrency, thread_name_prefix="mox-part")
+        self._pool = ThreadPool(concurrency, thread_name_prefix="mox-part")
         self._parts: list[Future[Part]] = []
 
     def add_part(self, read: Callable[[], Body]) -> None:
@@ -80,13 +81,7 @@ class MultipartUpload:
             if future.done() and future.exception() is not None:
                 future.result()
         number = len(self._parts) + 1
-        try:
-            self._parts.append(self._pool.submit(make_part, number))
-        except RuntimeError:
-            # The interpreter is shutting down and starts no threads; a file may still be open.
-            done: Future[Part] = Future()
-            done.set_result(make_part(number))
-            self._parts.append(done)
+        self._parts.append(self._pool.submit(make_part, number))
 
     def _put(self, number: int, body: Body) -> Part:
         crc = content_crc32(body) if self._has_crc else ""

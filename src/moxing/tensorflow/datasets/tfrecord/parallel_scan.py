@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
+from moxing.framework.util.terminal import has_terminal
 from moxing.tensorflow.datasets.tfrecord.record_files import RecordScan, scan
 
 _SCAN_THREADS = 16
@@ -47,7 +47,7 @@ def scan_all(
         try:
             futures = {path: pool.submit(scan_one or scan, path, advance) for path in sizes}
             state = wait(futures.values(), _SECONDS_BEFORE_BAR, FIRST_EXCEPTION)
-            if state.not_done and show_progress and sys.stderr.isatty():
+            if state.not_done and show_progress and has_terminal():
                 with _progress_bar(total) as show:
                     _wait_showing(futures.values(), lambda: show(done))
             wait(futures.values(), None, FIRST_EXCEPTION)

@@ -112,6 +112,22 @@ def _explain_values(key: str, values: Sequence[Any], kind: str, wanted: Any) -> 
     return None
 
 
+def explain_label(record: bytes, key: str, classes: int) -> str | None:
+    """Returns that the label under `key` of a `tf.train.Example` is outside of the classes, or None.
+
+    Example:
+      >>> feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[7]))
+      >>> example = tf.train.Example(features=tf.train.Features(feature={'label': feature}))
+      >>> explain_label(example.SerializeToString(), 'label', 5)
+      "'label' is 7, expected 0 to 4 (num_classes=5)"
+    """
+    found = tf.train.Example.FromString(record).features.feature
+    label = next(iter(found[key].int64_list.value), None) if key in found else None
+    if not classes or label is None or 0 <= label < classes:
+        return None
+    return f"{key!r} is {label}, expected 0 to {classes - 1} (num_classes={classes})"
+
+
 def explain_image(record: bytes, key: str) -> str:
     """Returns why the image under `key` of a `tf.train.Example` could not be decoded, as far as known."""
     found = tf.train.Example.FromString(record).features.feature

@@ -13,7 +13,12 @@ from moxing.tensorflow.datasets.array_cache import ArrayCache, resolve_cache_dir
 from moxing.tensorflow.datasets.base_dataset import BaseDataset
 from moxing.tensorflow.datasets.image_stages import PREPROCESSED, ImageStages
 from moxing.tensorflow.datasets.sample_source import Features
-from moxing.tensorflow.datasets.tfrecord.record_samples import explain_example, explain_image, readable_record
+from moxing.tensorflow.datasets.tfrecord.record_samples import (
+    explain_example,
+    explain_image,
+    explain_label,
+    readable_record,
+)
 from moxing.tensorflow.datasets.tfrecord.tfrecord_common import RecordReading, decoded_source, record_source
 from moxing.tensorflow.datasets.tfrecord.tfrecord_metadata import ImageClassificationTFRecordMetadata
 
@@ -154,10 +159,12 @@ class ImageClassificationTFRecordDataset(BaseDataset):
             cache=_cache(metadata, directory, preprocess_fn is None, remove_cache_on_finish) if directory else None,
         )
         names = _names_table(metadata.labels_to_names)
+        # The vector of a label outside of the classes would be zero.
+        classes = metadata.num_classes if label_one_hot else metadata.given_classes
 
         def parse(features: Features) -> Features:
             values = tf.parse_single_example(readable_record(features), parsed)
-            label = values["image/class/label"]
+            label = _checked_label(values["image/class/label"], classes)
             return {
                 **{name: features[name] for name in features if name.startswith("moxing/")},
                 "image": values["image/encoded"],
@@ -173,8 +180,21 @@ class ImageClassificationTFRecordDataset(BaseDataset):
             RecordReading(shuffle, num_parallel, num_epochs, shuffle_buffer_size),
             finish=images.finish,
             samples_per_element=batch_size or 1,
-            explain_content=lambda record: explain_example(record, parsed) or explain_image(record, "image/encoded"),
+            explain_content=lambda record: (
+                explain_example(record, parsed)
+                or explain_label(record, "image/class/label", classes)
+                or explain_image(record, "image/encoded")
+            ),
         )
+
+
+def _checked_label(label: tf.Tensor, classes: int) -> tf.Tensor:
+    """Returns the label; fails if it is outside of a known number of classes."""
+    if not classes:
+        return label
+    inside = tf.logical_and(label >= 0, label < classes)
+    with tf.control_dependencies([tf.debugging.Assert(inside, ["the label is outside of the classes"])]):
+        return tf.identity(label)
 
 
 def _names_table(labels_to_names: Mapping[int, str] | None) -> list[str] | None:

@@ -127,6 +127,7 @@ class ImageClassificationTFRecordMetadata(BaseTFRecordMetadata):
     Attributes:
       labels_to_names: the class names by label; None without a label file.
       num_classes: the number of classes, 0 if unknown.
+      given_classes: the argument `num_classes`. A record with a label outside of it is a bad sample.
     """
 
     def __init__(
@@ -146,3 +147,5 @@ class ImageClassificationTFRecordMetadata(BaseTFRecordMetadata):
         if num_classes and named > num_classes:
             raise ValueError(f"num_classes={num_classes}: {path} numbers its classes up to {named - 1}.")
         self.num_classes = num_classes or named
+        # A label file may leave out classes, so only a given number bounds the labels.
+        self.given_classes = num_classes

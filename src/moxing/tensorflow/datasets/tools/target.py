@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from moxing.framework.file.urls import Url, is_inside, local_path
+from moxing.framework.util.terminal import has_terminal
 from moxing.tensorflow.datasets.stored.objects import is_stored
 
 
@@ -84,7 +84,7 @@ def progress_bar(name: str, total: int) -> Iterator[Callable[[int], None]]:
       >>> with progress_bar('split', 10) as advance:
       ...     advance(10)
     """
-    if not sys.stderr.isatty():
+    if not has_terminal():
         yield lambda count: None
         return
     from rich.console import Console

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 from collections.abc import Collection, Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 import tensorflow.compat.v1 as tf
 
 from moxing.tensorflow.executor.actions.action import Action, until_index
+from moxing.tensorflow.executor.checkpoints.disk import free_space
 from moxing.tensorflow.executor.loop.progress import Aside, Progress
 
 _WRITERS = itertools.count()
@@ -25,9 +27,27 @@ class EventFile:
 
     directory: str
     _writer: tf.summary.FileWriter | None = field(default=None, init=False)
+    _failed: bool = field(default=False, init=False)
 
     def add(self, summary: bytes | tf.Summary, step: int) -> None:
-        """Writes the summaries of a step."""
+        """Writes the summaries of a step. What cannot be written, on a full disk for instance, is left out."""
+        try:
+            self._add(summary, step)
+        except (OSError, tf.errors.OpError) as error:
+            self._writer = None
+            if not self._failed:
+                self._failed = True
+                reason = (getattr(error, "message", "") or str(error)).splitlines()[0]
+                tf.logging.warning(
+                    "Cannot write summaries to %s (%s; %s free); training goes on without them.",
+                    self.directory,
+                    reason,
+                    free_space(self.directory),
+                )
+
+    def _add(self, summary: bytes | tf.Summary, step: int) -> None:
+        if self._writer is not None and not os.path.isdir(self.directory):
+            self._writer = None  # the directory was removed
         if self._writer is None:
             # File names hold the time in seconds; two runs in the same second need different names.
             suffix = f".{os.getpid()}.{next(_WRITERS)}"
@@ -43,7 +63,8 @@ class EventFile:
     def close(self) -> None:
         """Closes the file; a later `add` opens a new one."""
         if self._writer is not None:
-            self._writer.close()
+            with contextlib.suppress(OSError, tf.errors.OpError):
+                self._writer.close()
             self._writer = None
 
 

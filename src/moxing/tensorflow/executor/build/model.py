@@ -16,7 +16,6 @@ from moxing.tensorflow.executor.hooks.run_hook import RunHook
 from moxing.tensorflow.executor.specs import ExportSpec, ModeKeys, ModelSpec, call_with_mode
 from moxing.tensorflow.executor.var_scope import var_scope
 from moxing.tensorflow.nets.parts.precision import model_dtype
-from moxing.tf1.graph import keras_layers
 from moxing.tf1.graph.half_precision import half_precision
 
 #: The types of variables by the value of `--var_dtype`.
@@ -58,8 +57,6 @@ def build_model(config: RunConfig, mode: ModeKeys, inputs: Any) -> Model:
     """Builds the model of one tower in the current graph."""
     stored = _STORED_TYPES[FLAGS.get("var_dtype")]
     with tower_collections(), ExitStack() as types:
-        keras_layers.install_update_recorder()
-        keras_layers.install_graph_seeds()
         # Exported models compute in float32: a server may run on a CPU.
         if FLAGS.get("use_fp16") and mode is not ModeKeys.EXPORT:
             types.enter_context(half_precision(model_dtype()))

@@ -9,7 +9,14 @@ from typing import Any
 
 import tensorflow.compat.v1 as tf
 
-from moxing.tensorflow.executor.checkpoints.files import UNREADABLE, checkpoint_prefix, read_position, valid_checkpoints
+from moxing.tensorflow.executor.checkpoints.files import (
+    UNREADABLE,
+    checkpoint_prefix,
+    has_files,
+    read_position,
+    unusable,
+    valid_checkpoints,
+)
 from moxing.tensorflow.executor.checkpoints.position import START, Position
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.specs import ModeKeys
@@ -82,8 +89,7 @@ def newest_checkpoint(log_dir: str, with_position: bool = True, fetch: Fetch | N
         return replace(_checkpoint(prefix, tf.train.NewCheckpointReader(prefix)), resume=True, position=position)
     if prefixes:
         raise ValueError(
-            f"All {len(prefixes)} checkpoints in {log_dir} are damaged. Restore the files from a copy, give another "
-            "log_dir, or train from the start with --restart."
+            f"{unusable('log_dir', log_dir, prefixes)}, give another log_dir, or train from the start with --restart."
         )
     return None
 
@@ -121,7 +127,7 @@ def find_checkpoint(path: str, fetch: Fetch | None = None) -> ChosenCheckpoint:
             raise ValueError(f"checkpoint_path={path!r}: the directory holds no checkpoint.")
         return replace(newest, resume=False)
     prefix = checkpoint_prefix(path)
-    if not (os.path.exists(f"{prefix}.index") or os.path.isfile(prefix)):
+    if not has_files(prefix):
         raise ValueError(
             f"checkpoint_path={path!r}: there is no such directory and no such checkpoint. Give the directory of a "
             "training, or a checkpoint's prefix such as log/model.ckpt-100."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.flags import FLAGS, FlagError
+from moxing.tensorflow.executor.checkpoints.disk import explain
 from moxing.tensorflow.executor.checkpoints.files import (
     POSITION_SUFFIX,
     PREFIX,
@@ -70,6 +72,25 @@ class Keeper:
         """
         base = os.path.join(self._log_dir, PREFIX)
         tf.logging.info("Saving checkpoints for %d into %s.", global_step, base)
+        self._make_again()
+        try:
+            return self._write(session, base, global_step, position)
+        except BaseException as error:
+            failed = f"{base}-{global_step}"
+            if failed not in self._prefixes:
+                with contextlib.suppress(OSError):
+                    remove_checkpoint(failed)
+            explain(error, f"The checkpoint of step {global_step}", self._log_dir, self.last)
+            raise
+
+    def _make_again(self) -> None:
+        """Someone may remove the directory while the training runs."""
+        if not os.path.isdir(self._log_dir):
+            tf.logging.warning("log_dir=%s was removed during the training; creating it again.", self._log_dir)
+            os.makedirs(self._log_dir, exist_ok=True)
+            self._prefixes = []
+
+    def _write(self, session: tf.Session, base: str, global_step: int, position: Position) -> str:
         prefix = str(
             self._saver.save(session, base, global_step=global_step, write_meta_graph=False, write_state=False)
         )

@@ -91,7 +91,8 @@ class Evaluator:
         except tf.errors.OutOfRangeError:
             return self._branch.stepper.current(self._session, ended=True)
         if done:  # the first step also waits for the data
-            self._seconds_per_step = (time.perf_counter() - started) / max(progress.ledger.steps - done, 1)
+            seconds = max(time.perf_counter() - started, 1e-9)
+            self._seconds_per_step = seconds / max(progress.ledger.steps - done, 1)
         elif self._seconds_per_step is None:
             self._seconds_per_step = time.perf_counter() - started
         return progress

@@ -20,6 +20,9 @@ from moxing.tensorflow.executor.loop.progress_bar import Bar
 from moxing.tensorflow.executor.loop.step_loop import ON_CALLING_THREAD, SECONDS_PER_CALL, SHORT_STEP_SECONDS, Stepper
 from moxing.tensorflow.parallel.train_step import HOOK, SIGNAL
 
+#: How TensorFlow says that a label is too large or negative.
+_OUTSIDE = re.compile(r"label value of (-?\d+) which is outside the valid range of \[0, (\d+)\)")
+
 
 class Runner:
     """Drives the steps of one run.
@@ -137,7 +140,8 @@ class Runner:
         except tf.errors.OpError as error:
             return self._handle_step_error(error)
         taken = max(progress.ledger.steps - before.ledger.steps, 1)
-        self._seconds_per_step = (time.perf_counter() - started) / taken
+        # Not 0, also if the clock stands still.
+        self._seconds_per_step = max(time.perf_counter() - started, 1e-9) / taken
         return progress
 
     def _steps_at_once(self, done: int, left: int) -> int:
@@ -156,6 +160,8 @@ class Runner:
             self._bad_samples.check()
         if "only supports NHWC" in error.message:
             raise ValueError(_wrong_format(error)) from error
+        if outside := _OUTSIDE.search(error.message):
+            raise ValueError(_wrong_label(outside)) from error
         if not isinstance(error, tf.errors.OutOfRangeError):
             raise error
         return self._stepper.current(self._session, ended=True)
@@ -177,6 +183,14 @@ class Runner:
                 "A training step did not advance global_step: the optimizer of optimizer_fn ignores the global_step "
                 "argument of apply_gradients."
             )
+
+
+def _wrong_label(outside: re.Match[str]) -> str:
+    return (
+        f"A label is {outside[1]}, and the loss of model_fn has {outside[2]} classes: expected labels from 0 to "
+        f"{int(outside[2]) - 1}. Correct the labels or the number of classes. With "
+        "ImageClassificationTFRecordMetadata(num_classes=...) such records are skipped and listed."
+    )
 
 
 def _wrong_format(error: tf.errors.OpError) -> str:

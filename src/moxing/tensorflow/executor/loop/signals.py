@@ -1,4 +1,4 @@
-"""Handles Ctrl-C and SIGTERM: the run finishes the current steps, saves and exits."""
+"""Handles Ctrl-C, SIGTERM and SIGHUP: the run finishes the current steps, saves and exits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from moxing.framework.file.waiting import cancel_when
 
-_CAUGHT = (signal.SIGINT, signal.SIGTERM)
+_CAUGHT = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopSignal:
@@ -23,7 +23,7 @@ class StopSignal:
 
     @property
     def exit_code(self) -> int:
-        """The exit code of a process that the signal ended: 130 for Ctrl-C, 143 for SIGTERM.
+        """The exit code of a process that the signal ended: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
 
         Example:
           >>> stop = StopSignal(); stop.number = signal.SIGINT; stop.exit_code
@@ -34,7 +34,7 @@ class StopSignal:
 
 @contextmanager
 def watch_signals() -> Iterator[StopSignal]:
-    """Inside, the first Ctrl-C or SIGTERM only sets `StopSignal.number`; a second one has its usual effect."""
+    """Inside, the first signal only sets `StopSignal.number`; a second one has its usual effect."""
     stop = StopSignal()
     if threading.current_thread() is not threading.main_thread():
         yield stop  # Python allows handlers in the main thread only
@@ -46,17 +46,24 @@ def watch_signals() -> Iterator[StopSignal]:
         signal.signal(number, previous[number] if previous[number] is not None else signal.SIG_DFL)
 
     for caught in _CAUGHT:
-        previous[caught] = signal.signal(caught, handle)
+        if caught != signal.SIGHUP or signal.getsignal(caught) is not signal.SIG_IGN:  # nohup
+            previous[caught] = signal.signal(caught, handle)
     try:
-        with _arrivals() as has_arrived, cancel_when(has_arrived):
+        with _arrivals():
             yield stop
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler if handler is not None else signal.SIG_DFL)
 
 
+#: For each run that watches: whether a signal has arrived.
+_watching: list[Callable[[], bool]] = []
+# Threads that wait for a store end then.
+cancel_when(lambda: any(has_arrived() for has_arrived in _watching))
+
+
 @contextmanager
-def _arrivals() -> Iterator[Callable[[], bool]]:
+def _arrivals() -> Iterator[None]:
     """Tells other threads whether a signal has arrived: the main thread may be in a step that waits for one of them."""
     reading, writing = os.pipe()
     for end in (reading, writing):
@@ -70,9 +77,11 @@ def _arrivals() -> Iterator[Callable[[], bool]]:
         return any(number in found for number in _CAUGHT)
 
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    _watching.append(has_arrived)
     try:
-        yield has_arrived
+        yield
     finally:
+        _watching.remove(has_arrived)
         signal.set_wakeup_fd(before)
         with lock:
             is_open = False

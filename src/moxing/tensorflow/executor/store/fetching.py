@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 
 import tensorflow.compat.v1 as tf
 
 from moxing.framework.file.urls import RemotePath
+from moxing.framework.util.thread_pool import ThreadPool
 from moxing.tensorflow.datasets.bad_samples import FILE_NAME as BAD_SAMPLES
 from moxing.tensorflow.executor.checkpoints.files import MARKER, PREFIX, checkpoint_prefix, valid_checkpoints
 from moxing.tensorflow.executor.checkpoints.labels import labels_path
@@ -44,7 +44,7 @@ def fetch_log_dir(remote: RemoteDirectory, training: bool) -> Checkpoints:
             MARKER,
         )
     folders = [name for name in remote.folders if not name.startswith(ASIDE)]
-    with ThreadPoolExecutor(PARALLEL_REQUESTS, thread_name_prefix="mox-list") as pool:
+    with ThreadPool(PARALLEL_REQUESTS, thread_name_prefix="mox-list") as pool:
         listed = pool.map(
             lambda name: RemoteDirectory(remote.location.child(name), f"{remote.directory}/{name}"), folders
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 import tensorflow.compat.v1 as tf
 
@@ -13,6 +12,7 @@ from moxing.framework import file
 from moxing.framework.file.errors import MoxFileNotExistsException
 from moxing.framework.file.progress import transfer_bar
 from moxing.framework.file.urls import RemotePath
+from moxing.framework.util.thread_pool import ThreadPool
 from moxing.tensorflow.executor.checkpoints.files import MARKER, PREFIX, marker_text, valid_checkpoints
 
 SAVED_MODEL = "saved_model.pb"
@@ -72,7 +72,7 @@ class RemoteDirectory:
         if (size := sum(self.files[name] for name in missing)) >= LOGGED_BYTES:
             tf.logging.info("Fetching %.1f MB from %s.", size / 1e6, self.location.url)
         os.makedirs(self.directory, exist_ok=True)
-        threads = ThreadPoolExecutor(PARALLEL_REQUESTS, thread_name_prefix="mox-fetch")
+        threads = ThreadPool(PARALLEL_REQUESTS, thread_name_prefix="mox-fetch")
         with transfer_bar(size, "Fetching"), threads as pool:
             list(pool.map(self._fetch_file, missing))
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import tensorflow.compat.v1 as tf
 
 from moxing.framework import file
 from moxing.framework.file.urls import RemotePath
+from moxing.framework.util.thread_pool import ThreadPool
 from moxing.tensorflow.executor.checkpoints.files import MARKER, PREFIX
 from moxing.tensorflow.executor.checkpoints.restart import ASIDE
 from moxing.tensorflow.executor.store.remote_directory import PARALLEL_REQUESTS, RemoteDirectory
@@ -36,7 +35,7 @@ def move_aside_on_store(location: RemotePath) -> None:
     while f"{ASIDE}{number}" in remote.folders:
         number += 1
     target = location.child(f"{ASIDE}{number}")
-    with ThreadPoolExecutor(PARALLEL_REQUESTS, thread_name_prefix="mox-move") as pool:
+    with ThreadPool(PARALLEL_REQUESTS, thread_name_prefix="mox-move") as pool:
         *others, last = names  # the marker, if there is one
         list(pool.map(lambda name: file.copy(location.child(name).url, target.child(name).url), others))
         file.copy(location.child(last).url, target.child(last).url)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import ClassVar, TypeVar
@@ -19,8 +18,10 @@ from moxing.framework.file.urls import RemotePath, find_remote
 from moxing.framework.file.waiting import seconds_flag
 from moxing.framework.flags import FLAGS
 from moxing.framework.util.owned_directory import OwnedDirectory
+from moxing.framework.util.terminal import has_terminal
 from moxing.tensorflow.cluster.server import no_exit_on_peer_loss
 from moxing.tensorflow.executor.checkpoints.choose import ChosenCheckpoint, choose_checkpoint, find_checkpoint
+from moxing.tensorflow.executor.checkpoints.lock import train_in
 from moxing.tensorflow.executor.checkpoints.restart import move_aside
 from moxing.tensorflow.executor.config import RunConfig
 from moxing.tensorflow.executor.specs import ModeKeys, RunResult
@@ -128,7 +129,7 @@ class RemoteStage(Stage):
         try:
             left = self._mirror.waiting()
             total = sum(left.values())
-            if total >= LOGGED_BYTES and not sys.stderr.isatty():
+            if total >= LOGGED_BYTES and not has_terminal():
                 tf.logging.info("Uploading the last %d files, %.1f MB.", len(left), total / 1e6)
             with no_exit_on_peer_loss(), transfer_bar(total, "Uploading"):
                 self._mirror.finish()
@@ -196,10 +197,18 @@ def open_stage(config: RunConfig) -> Iterator[Stage]:
       config: the run.
     """
     urls = [path for path in (config.log_dir, config.checkpoint_path) if path and find_remote(path, "path")]
-    if not urls:
-        _move_aside(config)
-        yield Stage(config, choose_checkpoint(config))
-        return
+    local = config.log_dir if config.log_dir and not find_remote(config.log_dir, "log_dir") else None
+    with train_in(local) if local and config.mode is ModeKeys.TRAIN else nullcontext():
+        if urls:
+            with _open_remote(config, urls) as stage:
+                yield stage
+        else:
+            _move_aside(config)
+            yield Stage(config, choose_checkpoint(config))
+
+
+@contextmanager
+def _open_remote(config: RunConfig, urls: Sequence[str]) -> Iterator[Stage]:
     names = ShownNames()
     start = f"moxing-{hashlib.sha256(urls[0].encode()).hexdigest()[:12]}-"
     for leftover in OwnedDirectory.released(tempfile.gettempdir(), start):

@@ -6,10 +6,10 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 from moxing.framework import file
 from moxing.framework.file.urls import RemotePath, find_remote
+from moxing.framework.util.thread_pool import ThreadPool
 
 _PARALLEL_FILES = 4
 _PARALLEL_PARTS = 4
@@ -80,7 +80,7 @@ class Uploader:
 
         Ctrl-C cancels: KeyboardInterrupt is raised when the requests under way are completed.
         """
-        with ThreadPoolExecutor(_PARALLEL_FILES, thread_name_prefix="mox-upload") as pool:
+        with ThreadPool(_PARALLEL_FILES, thread_name_prefix="mox-upload") as pool:
             futures = [pool.submit(action, name) for name in names]
             try:
                 for future in futures:

@@ -174,7 +174,28 @@ class Inputs:
         return Position(
             elements=self.first_element + used * self.workers,
             samples=tuple(sample * self.workers for sample in samples if sample is not None),
+            sizes=tuple(stream.size for stream in self.streams) if self.workers == 1 else (),
         )
+
+    def changed_sizes(self, before: Sequence[int]) -> tuple[int, int] | None:
+        """The first dataset whose number of samples has changed: the number before and now.
+
+        Args:
+          before: `Position.sizes` of the checkpoint that the run resumes from.
+        """
+        now = self.position_after(0).sizes
+        pairs = zip(before, now, strict=False)
+        return next(((old, new) for old, new in pairs if old != new and old >= 0 and new >= 0), None)
+
+    def elements_in(self, session: tf.Session) -> int | None:
+        """The number of elements of the data, if TensorFlow knows it."""
+        try:
+            counts = [tf.data.experimental.cardinality(stream.iterator.dataset) for stream in self.streams]
+            found = [int(count) for count in session.run(counts)]
+        except (tf.errors.OpError, ValueError, TypeError, RuntimeError):
+            return None  # made in another graph
+        known = [count // stream.group for count, stream in zip(found, self.streams, strict=True) if count >= 0]
+        return min(known) if known else None
 
     @property
     def starts_over(self) -> bool:

@@ -50,6 +50,11 @@ class Stream:
             is_sharded_by_user=is_sharded(iterator.dataset),
         )
 
+    @property
+    def size(self) -> int:
+        """The number of samples in an epoch of a MoXing dataset; -1 for other datasets."""
+        return self.source.order.count if isinstance(self.source, SampleSource) else -1
+
     def shard(self, share: Share) -> Stream:
         """The part of the stream that one worker reads."""
         if self.group == 1 and isinstance(self.source, SampleSource):
