@@ -31,7 +31,6 @@ from moxing.tensorflow.estimator.strategies import check_strategies, with_gpus
 from moxing.tensorflow.executor.checkpoints.files import adopt_moved
 from moxing.tensorflow.executor.checkpoints.lock import train_in
 from moxing.tensorflow.executor.checkpoints.position import START, Position
-from moxing.tensorflow.executor.loop.leaving import keep, stopped
 from moxing.tensorflow.executor.loop.signals import StopSignal, watch_signals
 from moxing.tf1.estimator import known_hooks
 from moxing.tf1.estimator.graph_files import write_lean_graph
@@ -175,11 +174,7 @@ class EstimatorTrainer:
             listeners = [*listeners, training.listener]
         self._current.open = training
         try:
-            with (
-                watch_signals(leave_if_stuck=not self._job.is_cluster) as training.stop,
-                self._job.training(training.stop),
-                training.contexts,
-            ):
+            with watch_signals() as training.stop, self._job.training(training.stop), training.contexts:
                 loss = train(listeners)
         except tf.train.NanLossDuringTrainingError:
             tf.logging.error("The loss was not a number in step %d.", training.first + training.steps())
@@ -197,7 +192,7 @@ class EstimatorTrainer:
             saved = tf.train.latest_checkpoint(estimator.model_dir)
             outcome = f"saved {saved}. Run the same command again to resume from it" if saved else "no checkpoint"
             tf.logging.info("Stopped by signal %d: %s.", training.stop.number, outcome)
-            raise stopped(training.stop.exit_code)
+            raise SystemExit(training.stop.exit_code)
         return loss
 
     def open_session(self, open_session: Callable[..., Any], arguments: dict[str, Any]) -> Any:
@@ -218,11 +213,7 @@ class EstimatorTrainer:
         if any(map(known_hooks.waits_for_workers, hooks)):
             # A thread of the chief waits for gradients that no worker computes any more, as long as this allows.
             arguments["stop_grace_period_secs"] = _SYNC_GRACE_SECONDS
-        last: list[tf.train.SessionRunHook] = [
-            training.loop,
-            *self._job.hooks(),
-            _StopHook(training, not self._job.is_cluster),
-        ]
+        last: list[tf.train.SessionRunHook] = [training.loop, *self._job.hooks(), _StopHook(training)]
         if has_terminal():  # in a pipe there are only the log lines
             last.append(ProgressHook(training.spec.loss, training.steps, hooks, training.contexts))
         self._job.wait_for_chief()
@@ -234,11 +225,10 @@ class EstimatorTrainer:
 class _StopHook(tf.train.SessionRunHook):
     """Ends the training after a signal."""
 
-    def __init__(self, training: Training, may_leave: bool) -> None:
-        self._training, self._may_leave = training, may_leave
+    def __init__(self, training: Training) -> None:
+        self._training = training
 
     def after_create_session(self, session: tf.Session, coord: Any) -> None:
-        self._session = session
         self._training.first = int(session.run(tf.train.get_global_step())) - self._training.steps()
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -246,10 +236,6 @@ class _StopHook(tf.train.SessionRunHook):
             if self._training.listener is not None:
                 self._training.listener.interrupt()
             run_context.request_stop()
-
-    def end(self, session: tf.Session) -> None:
-        if self._training.stop.number is not None and self._may_leave:
-            keep(self._session)
 
 
 def _session_hooks(arguments: dict[str, Any]) -> list[tf.train.SessionRunHook]:
