@@ -99,7 +99,7 @@ def test_python_2(tmp_path):
     (file,) = checker.check(path).files
     syntax = file.missing[0]
     assert (syntax.kind, syntax.name, syntax.lines) == ("syntax", "Python 2", (2,))
-    assert syntax.message.startswith("old.py, line 2 is Python 2 (the print statement). Convert it")
+    assert syntax.message.startswith("old.py, line 2 is Python 2 (the print statement). Run it as Python 2")
     if python2.refactoring_tool() is not None:
         assert [one.name for one in file.missing[1:]] == ["tf.no_such_name"]
 

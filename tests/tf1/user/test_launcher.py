@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.launcher import warm_moxing
 from moxing.tf1.user import launcher
 from moxing.tf1.user.child_processes import Launch
 
@@ -11,11 +12,6 @@ from moxing.tf1.user.child_processes import Launch
     [
         (Launch("missing.py"), r"there is no script 'missing.py' in .*"),
         (Launch("folder"), r"folder is a directory without a __main__.py. Give the script to run"),
-        (
-            Launch("no_such_package.train", is_module=True),
-            r"no module named .no_such_package.train. with a",
-        ),
-        (Launch("sys", is_module=True), r"no module named 'sys' with a source file"),
     ],
 )
 def test_what_cannot_be_launched(tmp_path, monkeypatch, launch, message):
@@ -23,6 +19,12 @@ def test_what_cannot_be_launched(tmp_path, monkeypatch, launch, message):
     (tmp_path / "folder").mkdir()
     with pytest.raises(launcher.LaunchError, match=message):
         launcher.run(launch)
+
+
+@pytest.mark.parametrize("name", ["no_such_package.train", "sys"])
+def test_modules_that_cannot_be_launched(tmp_path, name):
+    done = warm_moxing("run", "-m", name, cwd=tmp_path)
+    assert done.returncode == 2 and f"no module named {name!r} with a source file" in done.stderr
 
 
 def test_a_directory_with_a_main_is_found(tmp_path):

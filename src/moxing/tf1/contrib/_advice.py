@@ -19,8 +19,8 @@ def missing_part(name: str, parts: Iterable[str]) -> str:
     """Returns the error message for a missing `tf.contrib.NAME`.
 
     Example:
-      >>> print(missing_part('tensorrt', ['data', 'slim']))
-      tf.contrib.tensorrt is not available; use tf.experimental.tensorrt. tf.contrib has: data, slim
+      >>> print(missing_part('hparams', ['data', 'slim']))
+      tf.contrib.hparams is not available; use tf.contrib.training.HParams. tf.contrib has: data, slim
     """
     return f"tf.contrib.{name} is not available{_hint(name, parts)}. tf.contrib has: {', '.join(sorted(parts))}"
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from moxing.framework.file.errors import is_a_directory, not_exists
 from moxing.framework.file.urls import Location, Url, local_path, resolve, url_of
-from moxing.framework.util.terminal import has_terminal
 
 if TYPE_CHECKING:
     from moxing.framework.file.copying.run_plan import CopyOptions
@@ -150,6 +149,8 @@ def _length_for_bar(source: Location) -> int | None:
     """Returns the size of a remote file only if a progress bar is shown: it takes a request."""
     if isinstance(source, str):
         return os.path.getsize(source)
+    from moxing.framework.util.terminal import has_terminal
+
     found = source.backend.stat(source.path) if has_terminal() else None
     return None if found is None else found.length
 

@@ -174,8 +174,11 @@ class Runner:
         if not progress.finite:
             values = ", ".join(f"{name} {value}" for name, value in progress.ledger.last.items())
             raise NotFiniteError(f"Step {last}: the loss is NaN or infinite ({values}).", checkpoint)
-        if progress.ended and progress.ledger.steps == 0 and step.inputs.starts_over:
-            raise ValueError("input_fn returned no data: its dataset ended before the first batch.")
+        if progress.ended and progress.ledger.steps == 0:
+            if step.inputs.starts_over:
+                raise ValueError("input_fn returned no data: its dataset ended before the first batch.")
+            if self._run.training:
+                self._warn_of_short_data()
         stepped = progress.ledger.steps > before.ledger.steps
         counts = step.strategy.is_chief or not FLAGS.get("chief_inc_global_step")
         if self._run.training and stepped and counts and progress.global_step == before.global_step:
@@ -183,6 +186,18 @@ class Runner:
                 "A training step did not advance global_step: the optimizer of optimizer_fn ignores the global_step "
                 "argument of apply_gradients."
             )
+
+    def _warn_of_short_data(self) -> None:
+        position = self._run.position
+        reached = position.samples[0] if position.samples else position.elements
+        size = self._run.step.inputs.elements_in(self._session)
+        tf.logging.warning(
+            "Nothing was trained: the checkpoint %s continues after %d samples of the data, and the data now ends "
+            "before (%s). The next run reads it from the start. If samples were lost, put them back first.",
+            self._run.keeper.last if self._run.keeper else "of this run",
+            reached,
+            "its size is not known" if size is None else f"{size} samples",
+        )
 
 
 def _wrong_label(outside: re.Match[str]) -> str:
