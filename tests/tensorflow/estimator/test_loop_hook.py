@@ -148,3 +148,30 @@ def test_control_flow_v1_means_single_steps(tmp_path):
         tf.enable_control_flow_v2()
     assert calls.calls >= 30
     assert tf.train.load_variable(str(tmp_path), "global_step") == 30
+
+
+class Fetches(tf.train.SessionRunHook):
+    """Fetches a variable by name in every step."""
+
+    def __init__(self, *_):
+        self.values = []
+
+    def before_run(self, run_context):
+        return tf.train.SessionRunArgs("dense_1/bias:0")
+
+    def after_run(self, run_context, run_values):
+        self.values.append(run_values.results)
+
+
+def test_hooks_get_the_value_of_a_variable_by_name(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    tf.logging.set_verbosity(tf.logging.INFO)
+    logs = tf.train.LoggingTensorHook(["dense_1/bias:0"], every_n_iter=10)
+    make(tmp_path / "many", lambda *_: logs).train(input_fn, max_steps=11)
+    lines = [line for line in caplog.messages if line.startswith("dense_1/bias:0 = ")]
+    assert len(lines) == 2 and re.fullmatch(r"dense_1/bias:0 = \[( ?-?\d\S*){2}\] .*", lines[1])
+    fetches = Fetches()
+    make(tmp_path / "single", lambda *_: fetches).train(input_fn, max_steps=11)
+    last = weights(tmp_path / "single")["dense_1/bias"]
+    assert last.dtype == fetches.values[-1].dtype and np.abs(fetches.values[-1] - last).max() < 0.1
+    assert np.any(fetches.values[-1] != fetches.values[0])

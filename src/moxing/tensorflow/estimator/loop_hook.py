@@ -18,6 +18,7 @@ from moxing.tensorflow.executor.loop.step_loop import (
 )
 from moxing.tf1.estimator import known_hooks
 from moxing.tf1.graph.surgery import CannotRebuild, read_before_write, reads_variable
+from moxing.tf1.graph.variable_fetches import fetched_value
 
 
 class LoopHook(tf.train.SessionRunHook):
@@ -178,7 +179,7 @@ class _Loop:
     def _name(self, fetch: Any) -> str:
         """The name of a fetched tensor or operation; empty for anything else, such as a sparse tensor."""
         try:
-            return str(self._as_element(fetch).name)
+            return str(fetched_value(self._as_element(fetch)).name)
         except (TypeError, ValueError, KeyError):
             return ""
 

@@ -14,6 +14,8 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from tensorflow.python.training import training_util
 
+from moxing.tf1.graph.variable_fetches import fetched_value
+
 #: No limit.
 ENDLESS = sys.maxsize
 
@@ -83,7 +85,7 @@ def fetched_tensors(hook: tf.train.SessionRunHook) -> list[tf.Tensor]:
     else:
         fetches = [getattr(hook, name, None) for name in ("_global_step_tensor", "_stop_var")]
     graph = tf.get_default_graph()
-    elements = [graph.as_graph_element(fetch) for fetch in fetches if fetch is not None]
+    elements = [fetched_value(graph.as_graph_element(fetch)) for fetch in fetches if fetch is not None]
     return [element for element in elements if isinstance(element, tf.Tensor)]
 
 

@@ -56,7 +56,7 @@ def enable() -> None:
     import tensorflow.compat.v1 as tf
     from tensorflow.python.util import deprecation
 
-    from moxing.tf1.graph import old_datasets, old_variables
+    from moxing.tf1.graph import old_datasets, old_variables, variable_fetches
 
     tf.disable_eager_execution()
     tf.disable_v2_tensorshape()
@@ -70,6 +70,7 @@ def enable() -> None:
     old_datasets.install()
     deprecation._PRINT_DEPRECATION_WARNINGS = False
     sparse_adam.install()
+    variable_fetches.install()
 
 
 def ignore_deprecation_warnings() -> None:
