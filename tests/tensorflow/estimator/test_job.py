@@ -10,7 +10,7 @@ import pytest
 from helpers.estimator_models import input_fn, make
 from moxing.framework.flags import FLAGS
 from moxing.tensorflow import estimator
-from moxing.tensorflow.cluster.roles import Role
+from moxing.tensorflow.cluster.roles import Role, RoleError
 from moxing.tensorflow.estimator.job import EstimatorJob, role_of, set_tf_config, tf_config
 
 
@@ -44,7 +44,7 @@ def test_the_environment_of_the_user_stays(monkeypatch):
 def test_workers_without_ps_are_refused(tmp_path):
     for name, value in (("worker_hosts", "a:1,b:1"), ("job_name", "worker"), ("task_index", 0)):
         FLAGS.set(name, value)
-    with pytest.raises(ValueError, match=r"a job of 2 workers without parameter servers.*--ps 1"):
+    with pytest.raises(RoleError, match=r"a job of 2 workers without parameter servers.*--ps 1"):
         make(tmp_path).train(input_fn, steps=1)
 
 

@@ -97,7 +97,8 @@ class EstimatorJob:
           config: the `RunConfig`.
 
         Raises:
-          ValueError: several workers without a ps, or a protocol that TensorFlow does not have.
+          RoleError: several workers without a ps.
+          ValueError: a protocol that TensorFlow does not have.
         """
         role = role_of(config)
         _check_has_ps(role if role.is_cluster else current_role())
@@ -271,7 +272,7 @@ def _key(what: str, worker: str, job: Job) -> str:
 def _check_has_ps(role: Role) -> None:
     """Refuses a job without parameter servers, in which every worker would train a model of its own."""
     if role.num_workers > 1 and not role.ps:
-        raise ValueError(
+        raise RoleError(  # a wrong command line: the launcher must not restart the job
             f"Estimator.train in a job of {role.num_workers} workers without parameter servers: an Estimator keeps "
             "its variables on parameter servers. Start it with `moxing run --workers 2 --ps 1`, or give --ps_hosts."
         )
