@@ -44,8 +44,10 @@ def test_the_environment_of_the_user_stays(monkeypatch):
 def test_workers_without_ps_are_refused(tmp_path):
     for name, value in (("worker_hosts", "a:1,b:1"), ("job_name", "worker"), ("task_index", 0)):
         FLAGS.set(name, value)
-    with pytest.raises(RoleError, match=r"a job of 2 workers without parameter servers.*--ps 1"):
-        make(tmp_path).train(input_fn, steps=1)
+    for max_steps in (None, 1):  # at step 1 there is nothing left to train
+        (tmp_path / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-1"\n')
+        with pytest.raises(RoleError, match=r"a job of 2 workers without parameter servers.*--ps 1"):
+            make(tmp_path).train(input_fn, max_steps=max_steps)
 
 
 def config_of(monkeypatch, cluster, kind, index):

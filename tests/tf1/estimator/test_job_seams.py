@@ -26,7 +26,7 @@ class RecordedJob:
         self.calls.append(f"serve {config.task_type}")
         raise SystemExit(0)
 
-    def count_training(self):
+    def count_training(self, config):
         self.calls.append("count")
 
     def evaluator(self):

@@ -101,7 +101,7 @@ class EstimatorJob:
           ValueError: a protocol that TensorFlow does not have.
         """
         role = role_of(config)
-        _check_has_ps(role if role.is_cluster else current_role())
+        _check_has_ps(role)
         if self._job is not None or not role.is_cluster:
             return
         if config.protocol not in (None, "grpc"):
@@ -132,8 +132,16 @@ class EstimatorJob:
         self._job.server.serve()
         raise SystemExit(0)
 
-    def count_training(self) -> None:
-        """`Estimator.train` was called, even if it will find nothing to do."""
+    def count_training(self, config: Any) -> None:
+        """`Estimator.train` was called, even if it will find nothing to do.
+
+        Args:
+          config: the `RunConfig`.
+
+        Raises:
+          RoleError: several workers without a ps.
+        """
+        _check_has_ps(role_of(config))
         self._trainings += 1
 
     def evaluator(self) -> ChiefWatch:
@@ -271,6 +279,7 @@ def _key(what: str, worker: str, job: Job) -> str:
 
 def _check_has_ps(role: Role) -> None:
     """Refuses a job without parameter servers, in which every worker would train a model of its own."""
+    role = role if role.is_cluster else current_role()
     if role.num_workers > 1 and not role.ps:
         raise RoleError(  # a wrong command line: the launcher must not restart the job
             f"Estimator.train in a job of {role.num_workers} workers without parameter servers: an Estimator keeps "

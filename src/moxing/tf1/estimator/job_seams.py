@@ -35,8 +35,8 @@ class Job(Protocol):
     def join(self, config: Any) -> None:
         """Starts the server of a chief or a worker and waits for the others. `config` is a `RunConfig`."""
 
-    def count_training(self) -> None:
-        """Called for every `Estimator.train`."""
+    def count_training(self, config: Any) -> None:
+        """Called for every `Estimator.train`, before it looks whether there is anything to do."""
 
     def serve(self, config: Any) -> NoReturn:
         """Is a parameter server until all workers have ended; does not return."""
@@ -65,7 +65,7 @@ def connect(job: Job) -> None:
     def train_or_serve(self: Any, *args: Any, **kwargs: Any) -> Any:
         if self.config.task_type == "ps":
             job.serve(self.config)  # without train_and_evaluate TensorFlow 1 only raised an error
-        job.count_training()
+        job.count_training(self.config)
         return train(self, *args, **kwargs)
 
     evaluator = executor._Evaluator
