@@ -11,6 +11,7 @@ import tensorflow.compat.v1 as tf
 
 from helpers.estimator_models import assert_equal, input_fn, make, weights
 from moxing.tensorflow import estimator
+from moxing.tf1.estimator import known_hooks
 
 
 class Looks(tf.train.SessionRunHook):
@@ -175,3 +176,22 @@ def test_hooks_get_the_value_of_a_variable_by_name(tmp_path, caplog):
     last = weights(tmp_path / "single")["dense_1/bias"]
     assert last.dtype == fetches.values[-1].dtype and np.abs(fetches.values[-1] - last).max() < 0.1
     assert np.any(fetches.values[-1] != fetches.values[0])
+
+
+class Steps(tf.train.SessionRunHook):
+    """Fetches what TensorFlow's own hooks read as the global step."""
+
+    def __init__(self, *_):
+        self.seen = []
+
+    def before_run(self, run_context):
+        return tf.train.SessionRunArgs(known_hooks.shared_global_steps())
+
+    def after_run(self, run_context, run_values):
+        self.seen += map(int, run_values.results)
+
+
+def test_hooks_see_the_global_step_before_each_single_step(tmp_path):
+    steps = Steps()
+    make(tmp_path, lambda *_: steps).train(input_fn, max_steps=300)
+    assert steps.seen == list(range(300))

@@ -60,6 +60,13 @@ class LoopHook(tf.train.SessionRunHook):
             tf.logging.debug("One step per session.run: the variables are those of a strategy.")
             return
         read_before_write([self._train_op, self._loss], self._global_step)
+        self._build_loop()
+        if self._loop is None:
+            # A hook that reads it after the step once, and before it the next time, sees the same step twice.
+            reads = known_hooks.shared_global_steps()
+            read_before_write([self._train_op, self._loss, *reads], self._global_step)
+
+    def _build_loop(self) -> None:
         if not tf.control_flow_v2_enabled():
             tf.logging.debug("One step per session.run: the program calls tf.disable_control_flow_v2().")
             return
@@ -67,7 +74,7 @@ class LoopHook(tf.train.SessionRunHook):
         if curious:
             tf.logging.debug("One step per session.run: %s looks at every step.", curious[0])
             return
-        tensors = [tensor for hook in self._hooks for tensor in known_hooks.fetched_tensors(hook)]
+        tensors = [fetched_value(tensor) for hook in self._hooks for tensor in known_hooks.fetched_tensors(hook)]
         try:
             self._loop = _Loop(self._train_op, self._loss, tensors, self._global_step)
         except CannotRebuild as reason:

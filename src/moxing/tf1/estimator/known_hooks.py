@@ -14,8 +14,6 @@ from typing import Any
 import tensorflow.compat.v1 as tf
 from tensorflow.python.training import training_util
 
-from moxing.tf1.graph.variable_fetches import fetched_value
-
 #: No limit.
 ENDLESS = sys.maxsize
 
@@ -85,7 +83,7 @@ def fetched_tensors(hook: tf.train.SessionRunHook) -> list[tf.Tensor]:
     else:
         fetches = [getattr(hook, name, None) for name in ("_global_step_tensor", "_stop_var")]
     graph = tf.get_default_graph()
-    elements = [fetched_value(graph.as_graph_element(fetch)) for fetch in fetches if fetch is not None]
+    elements = [graph.as_graph_element(fetch) for fetch in fetches if fetch is not None]
     return [element for element in elements if isinstance(element, tf.Tensor)]
 
 
@@ -100,7 +98,21 @@ def is_shared_global_step(tensor: tf.Tensor) -> bool:
       ...     is_shared_global_step(hook._global_step_tensor), is_shared_global_step(step + 1)
       (True, False)
     """
-    return any(tensor is one for one in tensor.graph.get_collection(training_util.GLOBAL_STEP_READ_KEY))
+    return any(tensor is one for one in shared_global_steps(tensor.graph))
+
+
+def shared_global_steps(graph: tf.Graph | None = None) -> list[tf.Tensor]:
+    """Returns the copy of the global step that TensorFlow's hooks share, if one of them has begun.
+
+    Args:
+      graph: default: the default graph.
+
+    Example:
+      >>> with tf.Graph().as_default():
+      ...     shared_global_steps()
+      []
+    """
+    return list((graph or tf.get_default_graph()).get_collection(training_util.GLOBAL_STEP_READ_KEY))
 
 
 def end_of_training(hooks: Sequence[tf.train.SessionRunHook], global_step: int) -> int | None:
