@@ -10,6 +10,7 @@ import time
 import pytest
 
 from helpers.launcher import moxing
+from moxing.cli import run
 
 
 def write(path, text):
@@ -27,6 +28,19 @@ def test_missing_scripts_are_named(tmp_path):
     result = moxing("run", "-m", "no.such_module", cwd=tmp_path)
     assert result.returncode == 2
     assert "no.such_module" in result.stderr
+
+
+def test_options_at_the_wrong_place_or_misspelled(tmp_path, capsys):
+    write(tmp_path / "train.py", "import sys; print(sys.argv[1:])")
+    result = moxing("run", "train.py", "--workers", "2", "--ps=1", cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (0, "['--workers', '2', '--ps=1']\n")
+    assert "moxing run: warning: --workers comes after the script, which has no such flag, and is ign" in result.stderr
+    assert "come before the script: moxing run --ps ... train.py" in result.stderr
+    write(tmp_path / "flags.py", "workers = ps = 1")
+    assert moxing("run", "train.py", "--workers", "2", "--ps=1", cwd=tmp_path).stderr == ""
+    with pytest.raises(SystemExit, match="2"):
+        run.main(["--worker", "2", "x.py"])
+    assert "unrecognized arguments: --worker. Did you mean --workers?" in capsys.readouterr().err
 
 
 def test_a_script_runs_as_under_python(tmp_path):

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import difflib
+import itertools
 import logging
 import os
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 from moxing.cli.cluster import run as run_cluster
 from moxing.framework.flags import FlagError, ScriptFlagError
@@ -18,6 +23,8 @@ _DESCRIPTION = (
     "Runs a TensorFlow 1 script unchanged: `moxing run train.py --its --flags` for `python train.py ...`. "
     "SCRIPT may be a notebook: train.ipynb."
 )
+#: Sources of a script that are searched for a flag.
+_MOST_SOURCES = 200
 _WITH_VALUE = ("--legacy", "-m", *run_cluster.WITH_VALUE)
 
 
@@ -39,6 +46,7 @@ def main(words: Sequence[str]) -> int:
     is_module = arguments.module is not None
     target = arguments.module if is_module else rest[0]
     flags = rest if is_module else rest[1:]
+    _warn_about_late_options(target, is_module, flags)
     problem = run_cluster.wrong_options(arguments, flags)
     if problem is not None:
         parser.error(problem)
@@ -117,8 +125,36 @@ def _process_arguments(arguments: argparse.Namespace, target: str) -> list[str]:
     return [*words, "--", target] if target.startswith("-") else [*words, target]
 
 
+class _Parser(argparse.ArgumentParser):
+    """Names the option that is probably meant."""
+
+    def error(self, message: str) -> NoReturn:
+        start, _, unknown = message.partition("unrecognized arguments: ")
+        options = [option for option in self._option_string_actions if option.startswith("--")]
+        near = difflib.get_close_matches(unknown.partition("=")[0].split(" ")[0], options, n=1) if not start else []
+        super().error(f"{message}. Did you mean {near[0]}?" if near else message)
+
+
+def _warn_about_late_options(target: str, is_module: bool, flags: Sequence[str]) -> None:
+    """Warns about options of `moxing run` after the script, which belong to the script, if it has no such flag."""
+    end = flags.index("--") if "--" in flags else len(flags)
+    given = {word.partition("=")[0]: word for word in flags[:end]}
+    late = [name for name in ("--legacy", "--verbose", *run_cluster.OPTIONS) if name in given]
+    if not late or is_module or not os.path.isfile(target):
+        return
+    paths = itertools.islice(Path(target).resolve().parent.rglob("*.py"), _MOST_SOURCES)
+    sources = [path.read_text(errors="replace") for path in (Path(target), *paths)]
+    for name in late:
+        if not any(re.search(rf"\b{name[2:]}\b", source) for source in sources):
+            print(
+                f"moxing run: warning: {given[name]} comes after the script, which has no such flag, and is ignored. "
+                f"Options of moxing run come before the script: moxing run {name} ... {target}",
+                file=sys.stderr,
+            )
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="moxing run",
         description=_DESCRIPTION,
         usage="moxing run [-h] [-v] [--py2] [--ref_variables] [--legacy PKG] "

@@ -23,7 +23,7 @@ from moxing.framework.flag import (
     ScriptFlagError,
     expected_one_of,
 )
-from moxing.framework.misspelled_flags import near_misses
+from moxing.framework.misspelled_flags import near_misses, not_read
 
 #: The logger of TensorFlow, as for all warnings of a run. TensorFlow itself may not be imported yet.
 _log = logging.getLogger("tensorflow")
@@ -97,14 +97,30 @@ class FlagRegistry:
         for name, error in self._errors.items():
             if name not in self._user_flags:
                 raise error
-        # In a cluster, only one process warns.
-        is_first = not self._values.get("task_index") and self._values.get("job_name") != "ps"
-        unknown, self._unknown = self._unknown, []
-        if not unknown or not is_first:
-            return
-        misses = near_misses(unknown, [name for name in self._by_name if name not in self._user_flags])
+        misses = near_misses(self._take_unknown(), [name for name in self._by_name if name not in self._user_flags])
         for name, near in misses.items():
             _log.warning("Ignoring --%s: not a flag of MoXing or of this script. Did you mean --%s?", name, near)
+
+    def warn_unknown(self, script_flags: Sequence[str]) -> None:
+        """Warns once about flags on the command line that neither MoXing nor the script has.
+
+        Args:
+          script_flags: the names of the script's flags, all of which are defined now.
+        """
+        if not self._parsed:
+            self.parse()
+        known = [*script_flags, *self._by_name]
+        others = [name for name in self._take_unknown() if not {name, name.removeprefix("no")} & set(known)]
+        for name in not_read(others):
+            near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
+            hint = f" Did you mean --{near[0]}?" if near else ""
+            _log.warning("Ignoring --%s: not a flag of MoXing or of this script.%s", name, hint)
+
+    def _take_unknown(self) -> list[str]:
+        """Returns the flags that are not MoXing's, once. In a cluster, only one process gets them."""
+        is_first = not self._values.get("task_index") and self._values.get("job_name") != "ps"
+        unknown, self._unknown = self._unknown, []
+        return unknown if is_first else []
 
     def get(self, name: str) -> Any:
         """Returns the value of a flag. The error for an unknown name suggests similar names."""

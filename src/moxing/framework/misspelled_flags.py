@@ -47,6 +47,20 @@ def near_misses(names: Sequence[str], known: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def not_read(names: Sequence[str]) -> list[str]:
+    """Returns the names that no module of the user has in quotes or after `--`, so that nothing reads them.
+
+    Example:
+      >>> not_read(['nobody_' + 'reads_this'])
+      ['nobody_reads_this']
+    """
+    absl_flags = sys.modules.get("absl.flags")
+    names = [name for name in names if absl_flags is None or name not in absl_flags.FLAGS]
+    sources = list(_user_sources()) if names else []
+    words = {name: re.compile(rf"(?:--|[\"'])-{{0,2}}{re.escape(name)}(?![A-Za-z0-9_])") for name in names}
+    return [name for name, word in words.items() if not any(map(word.search, sources))]
+
+
 def _is_swapped(name: str, flag: str) -> bool:
     """Whether two neighbouring letters of a flag are swapped, such as in `restrat`."""
     differing = [index for index, (a, b) in enumerate(zip(name, flag, strict=False)) if a != b]

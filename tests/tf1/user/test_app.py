@@ -5,6 +5,7 @@ import types
 
 import pytest
 
+from moxing.framework import flags as moxing_flags
 from moxing.tf1.user import app, flags
 
 
@@ -32,3 +33,17 @@ def test_the_defaults_are_those_of_the_process(monkeypatch):
     main.main = lambda argv: print(argv, flags.FLAGS.epochs)
     monkeypatch.setitem(sys.modules, "__main__", main)
     assert exit_code() is None
+
+
+def test_unknown_flags_are_ignored_with_a_warning(monkeypatch, caplog):
+    # This file must not have the names: it is a module of the user.
+    typo, other = "".join(["epo", "ch"]), "".join(["zzz", "_yyy"])
+    moxing_flags.FLAGS.reset()
+    monkeypatch.setattr(sys, "argv", ["train.py", f"--{typo}=5", f"--{other}", "7", "--noepochs", "--num_gpus=1"])
+    assert exit_code(lambda argv: flags.FLAGS.epochs) == 1
+    assert exit_code(lambda argv: 0) == 0  # it warns once
+    assert [message for message in caplog.messages if "Ignoring" in message] == [
+        f"Ignoring --{typo}: not a flag of MoXing or of this script. Did you mean --epochs?",
+        f"Ignoring --{other}: not a flag of MoXing or of this script.",
+    ]
+    moxing_flags.FLAGS.reset()

@@ -133,6 +133,7 @@ def test_wrong_values_end_the_program_with_a_line(line, capsys, arguments):
         _ = flags.FLAGS.steps
     assert ended.value.code == 2
     assert "train.py: error:" in (said := capsys.readouterr().err) and "steps" in said
+    assert arguments != ["--steps=many"] or said == "train.py: error: flag --steps=many: expected an integer\n"
 
 
 def test_validators(line, capsys):

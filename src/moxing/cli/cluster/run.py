@@ -16,6 +16,8 @@ from moxing.framework.util.interfaces import open_interfaces
 
 #: Options of `moxing run` that take a value.
 WITH_VALUE = ("--workers", "--ps", "--max_restarts", "--cluster_logs")
+#: All its options for a cluster.
+OPTIONS = (*WITH_VALUE, "--evaluator", "--isolate")
 _DEFAULT_LOGS = "moxing_cluster_logs"
 _DEFAULT_RESTARTS = 3
 _EVALUATOR_ADVICE = (

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from moxing.framework import flags as moxing_flags
 from moxing.tf1.user import flags
 
 __all__ = ["flags", "run"]
@@ -26,6 +27,8 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
     """
     line = list(sys.argv if argv is None else argv)
     rest = flags.FLAGS.parse_process_arguments() if argv is None else flags.FLAGS.parse_arguments(line[1:])
+    if argv is None:
+        moxing_flags.FLAGS.warn_unknown([*flags.FLAGS, "h", "help"])
     if main is None:
         main = sys.modules["__main__"].main
     sys.exit(main([line[0], *rest]))

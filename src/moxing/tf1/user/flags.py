@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
@@ -21,6 +22,12 @@ from moxing.framework import flags as moxing_flags
 absl_flags.disclaim_key_flags()
 
 _BOOLEAN_WORDS = frozenset({"true", "t", "1", "yes", "y", "on", "false", "f", "0", "no", "n", "off"})
+
+#: Errors of Python's conversions, and what they mean.
+_EXPECTED = (
+    (r"invalid literal for int\(\).*", "expected an integer"),
+    (r"could not convert string to float.*", "expected a number"),
+)
 
 #: Parameter names of TensorFlow 1.4, and those of absl.
 _PARAMETERS = {"flag_name": "name", "default_value": "default", "docstring": "help"}
@@ -237,7 +244,10 @@ def _shown(flag: absl_flags.Flag) -> Any:
 
 def _fail(error: Exception) -> NoReturn:
     # Like the argparse parser behind the flags of TensorFlow 1.4: one line, and exit code 2.
-    print(f"{sys.argv[0]}: error: {error}", file=sys.stderr)
+    text = str(error)
+    for pattern, expected in _EXPECTED:
+        text = re.sub(pattern, expected, text)
+    print(f"{sys.argv[0]}: error: {text}", file=sys.stderr)
     sys.exit(2)
 
 
