@@ -41,6 +41,8 @@ def test_an_exported_model(trained, tmp_path):
         predict({"y": [1.0]})
     with pytest.raises(ValueError, match=r"no signature 'classify'; it has \['serving_default'"):
         predictor.from_saved_model(path, signature_def_key="classify")
+    with pytest.raises(OSError, match=rf"export_dir='{tmp_path}/export'; the models in it are {path}\."):
+        predictor.from_saved_model(str(tmp_path / "export"))
     names = {"input_names": {"a": "x:0"}, "output_names": {"b": predict.fetch_tensors["times"].name}}
     assert predictor.from_saved_model(path, **names)({"a": [2.0]})["b"].tolist() == [6.0]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -64,6 +65,7 @@ def from_saved_model(
     """
     import tensorflow.compat.v1 as tf
 
+    _check_is_version(export_dir)
     graph = graph or tf.Graph()
     with graph.as_default():
         session = tf.Session(config=config)
@@ -82,6 +84,21 @@ def from_saved_model(
         {name: tensor(path) for name, path in input_names.items()},
         {name: tensor(path) for name, path in output_names.items()},
     )
+
+
+def _check_is_version(export_dir: str) -> None:
+    """Names the versions in a directory that has no model itself, as the parent directory of exports has."""
+    import tensorflow.compat.v1 as tf
+
+    if tf.gfile.IsDirectory(export_dir) and not tf.saved_model.maybe_saved_model_directory(export_dir):
+        names = [name.rstrip("/") for name in tf.gfile.ListDirectory(export_dir)]
+        folders = [os.path.join(export_dir, name) for name in sorted(names)]
+        versions = [path for path in folders if tf.saved_model.maybe_saved_model_directory(path)]
+        if versions:
+            raise OSError(
+                f"SavedModel file does not exist at: export_dir={export_dir!r}; the models in it are "
+                f"{', '.join(versions[-5:])}."
+            )
 
 
 def from_estimator(
