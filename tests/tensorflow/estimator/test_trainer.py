@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import subprocess
 import sys
 
@@ -12,6 +14,7 @@ import tensorflow.compat.v1 as tf
 
 from helpers.estimator_models import X, Y, input_fn, make, weights
 from moxing.tensorflow import estimator
+from moxing.tensorflow.estimator.resume import interrupted_at, is_unknown
 
 
 def test_train_and_evaluate_with_an_export(tmp_path):
@@ -35,16 +38,76 @@ def test_an_input_of_tensors_trains_and_says_that_it_cannot_resume(tmp_path, cap
     def tensors():
         return tf.data.make_one_shot_iterator(input_fn()).get_next()
 
-    make(tmp_path).train(tensors, max_steps=30)
-    assert weights(tmp_path)["global_step"] == 30
-    assert not list(tmp_path.glob("*.moxing.json"))
-    make(tmp_path / "other").train(input_fn, max_steps=30)
-    # As if it had been interrupted at step 25.
-    (tmp_path / "other" / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-25"\n')
     caplog.set_level(logging.INFO)
     tf.logging.set_verbosity(tf.logging.INFO)
-    make(tmp_path / "other").train(tensors, max_steps=30)
-    assert "Cannot resume the input position (input_fn returns no tf.data.Dataset)" in caplog.text
+    says = "Cannot resume the input position (input_fn returns no tf.data.Dataset)"
+    resumed = [(tensors, says), (input_fn, "the data of input_fn continues at element 25 "), (tensors, says)]
+    for model_dir, first, then in ((tmp_path / "a", tensors, resumed[:1]), (tmp_path / "b", input_fn, resumed[1:])):
+        make(model_dir).train(first, max_steps=27)
+        assert weights(model_dir)["global_step"] == 27
+        assert not is_unknown(interrupted_at(str(model_dir)))  # it has ended normally
+        for now, expected in then:
+            # As if it had been interrupted at step 25.
+            (model_dir / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-25"\n')
+            caplog.clear()
+            make(model_dir).train(now, max_steps=27)
+            assert expected in caplog.text
+
+
+class Kills(tf.train.SessionRunHook):
+    """Sends SIGTERM to this process after a number of steps."""
+
+    def __init__(self, after):
+        self._left = after
+
+    def after_run(self, run_context, run_values):
+        self._left -= 1
+        if not self._left:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.parametrize("during", ["training", "evaluation"])
+def test_sigterm_in_train_and_evaluate_saves_and_does_not_evaluate(tmp_path, caplog, during):
+    evaluations, batches = [], []
+
+    def test_fn():
+        evaluations.append(1)
+        data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(50)
+        hook = lambda x, y: (tf.py_func(lambda x: batches.append(1) or x, [x], tf.float32), y)  # noqa: E731
+        return data.map(hook).map(lambda x, y: (tf.ensure_shape(x, [None, 6]), y))
+
+    caplog.set_level(logging.INFO)
+    tf.logging.set_verbosity(tf.logging.INFO)
+    kills = [[Kills(10)], []] if during == "training" else [[], [Kills(2)]]
+    with pytest.raises(SystemExit) as left:
+        estimator.train_and_evaluate(
+            make(tmp_path),
+            estimator.TrainSpec(input_fn, max_steps=60, hooks=kills[0]),
+            estimator.EvalSpec(test_fn, steps=None, throttle_secs=0, hooks=kills[1]),
+        )
+    assert left.value.code == 143
+    reached = int(weights(tmp_path)["global_step"])
+    assert reached == (10 if during == "training" else 25)
+    assert f"Stopped by signal 15: saved {tmp_path}/model.ckpt-{reached}" in caplog.text
+    assert len(evaluations) == (0 if during == "training" else 1) and not (tmp_path / "eval").exists()
+    assert interrupted_at(str(tmp_path)).elements == reached
+
+
+def test_a_model_dir_without_checkpoint_is_a_warning(tmp_path, caplog):
+    one = make(tmp_path / "typo")
+    data = lambda: tf.data.Dataset.from_tensors((X, Y))  # noqa: E731
+    one.evaluate(data)
+    assert f"model_dir='{tmp_path}/typo' has no checkpoint: evaluating freshly initialized variables" in caplog.text
+    caplog.clear()
+    next(one.predict(data))
+    assert "has no checkpoint: predicting with freshly initialized variables" in caplog.text
+    caplog.clear()
+    one.train(input_fn, steps=1)
+    one.evaluate(data)
+    assert "has no checkpoint" not in caplog.text
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match=r"model_dir='.*/file' is a file: expected a directory"):
+        make(tmp_path / "file")
 
 
 class Watched(tf.train.SessionRunHook):

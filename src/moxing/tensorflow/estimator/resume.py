@@ -48,6 +48,20 @@ def interrupted_at(model_dir: str) -> Position:
     return read_position(newest) if newest and os.path.exists(newest + POSITION_SUFFIX) else START
 
 
+#: The position of a training whose `input_fn` returns no dataset. A resumed one reads other random data than before.
+UNKNOWN = Position(hooks={"input_fn": "unknown position"})
+
+
+def is_unknown(position: Position) -> bool:
+    """Whether a training was interrupted that could not know its position in the data.
+
+    Example:
+      >>> is_unknown(UNKNOWN), is_unknown(START)
+      (True, False)
+    """
+    return "input_fn" in position.hooks
+
+
 class PositionListener(tf.train.CheckpointSaverListener):
     """Writes the position beside every checkpoint.
 

@@ -25,7 +25,7 @@ from moxing.tensorflow.estimator.model_dir import (
     stage_of,
 )
 from moxing.tensorflow.estimator.progress_hook import ProgressHook
-from moxing.tensorflow.estimator.resume import PositionListener, drop_damaged, interrupted_at
+from moxing.tensorflow.estimator.resume import UNKNOWN, PositionListener, drop_damaged, interrupted_at, is_unknown
 from moxing.tensorflow.estimator.shapes import check_shapes
 from moxing.tensorflow.estimator.strategies import check_strategies, with_gpus
 from moxing.tensorflow.executor.checkpoints.files import adopt_moved
@@ -34,11 +34,14 @@ from moxing.tensorflow.executor.checkpoints.position import START, Position
 from moxing.tensorflow.executor.loop.signals import StopSignal, watch_signals
 from moxing.tf1.estimator import known_hooks
 from moxing.tf1.estimator.graph_files import write_lean_graph
-from moxing.tf1.graph import keras_layers
+from moxing.tf1.graph import keras_layers, variable_fetches
 from moxing.tf1.graph.data_arrays import arrays_outside_graph
 from moxing.tf1.graph.data_seeds import data_seeds
 
 _SYNC_GRACE_SECONDS = 2
+
+#: Methods that need a trained model, and what they do with variables, for messages.
+_READERS = {"evaluate": "evaluating", "predict": "predicting with"}
 
 
 @dataclass
@@ -50,7 +53,7 @@ class Training:
       knows_position: whether the position in the data is known: `input_fn` has returned a dataset.
       spec: what `model_fn` returned.
       stop: whether a signal asked it to stop.
-      listener: writes the position; None without checkpoints or a position.
+      listener: writes the position; None without checkpoints.
       loop: runs the steps.
       first: the global step at the start.
       replicas: elements of the data that a step takes: one for each replica of a strategy.
@@ -73,6 +76,8 @@ class Training:
 
     def position(self) -> Position:
         """The position in the data after the steps so far."""
+        if not self.knows_position:
+            return UNKNOWN
         return replace(self.start, elements=self.start.elements + self.steps() * self.replicas)
 
 
@@ -90,11 +95,15 @@ class EstimatorTrainer:
         self._run_config = run_config
         # As in TensorFlow 1, tf.layers draw their first weights from the graph's seed, `RunConfig.tf_random_seed`.
         keras_layers.install_graph_seeds()
+        variable_fetches.install()  # hooks fetch variables by name
 
     def configure(self, config: Any, model_dir: str | None) -> tuple[Any, str | None]:
         """Replaces a `model_dir` on a store by the local directory that stands for it; adds GPUs of `--num_gpus`."""
         check_strategies(config)
         given = getattr(config, "model_dir", None)
+        for path in (given, model_dir):
+            if path and os.path.isfile(path):
+                raise NotADirectoryError(20, f"model_dir={os.fspath(path)!r} is a file: expected a directory")
         local = local_model_dir(given, "RunConfig(model_dir)")
         if local != given:
             config = config.replace(model_dir=local)
@@ -127,6 +136,10 @@ class EstimatorTrainer:
                 trains = name == "train" and estimator.config.is_chief
                 if trains or name == "evaluate" or name.startswith("export"):
                     contexts.enter_context(stage.writing(trains))
+            if name in _READERS:
+                _warn_without_checkpoint(estimator, name, arguments, stage.url if stage else estimator.model_dir)
+            if name == "evaluate" and hasattr(self._current, "open"):
+                arguments["hooks"] = [*(arguments.get("hooks") or ()), _LeaveEvaluationHook(self.is_stopping)]
             base: Any = arguments.get("export_dir_base")
             if not is_url(base):
                 yield lambda result: result
@@ -134,6 +147,11 @@ class EstimatorTrainer:
                 export = local_path(base) or contexts.enter_context(export_directory(base))
                 arguments["export_dir_base"] = export
                 yield lambda result: base.rstrip("/").encode() + result.removeprefix(export.encode())
+
+    def is_stopping(self) -> bool:
+        """Whether a signal has asked the open training to stop."""
+        training: Training | None = getattr(self._current, "open", None)
+        return training is not None and training.stop.number is not None
 
     def read_input(self, estimator: Any, input_fn: Callable[[], Any], parse: Callable[[Any], Any]) -> Any:
         """Calls `input_fn`. A dataset continues where an interrupted training was."""
@@ -152,9 +170,13 @@ class EstimatorTrainer:
         if isinstance(returned, tf.data.Dataset | tf.compat.v2.data.Dataset):
             training.knows_position = True
             if start.elements:
+                tf.logging.info(
+                    "Resuming: the data of input_fn continues at element %d (a batch, if the dataset makes batches).",
+                    start.elements,
+                )
                 returned = returned.skip(start.elements)
             returned = returned.prefetch(tf.data.experimental.AUTOTUNE)
-        elif start.elements:
+        elif start.elements or is_unknown(start):
             tf.logging.info(
                 "Cannot resume the input position (input_fn returns no tf.data.Dataset); reading from the start."
             )
@@ -169,13 +191,15 @@ class EstimatorTrainer:
         if config.is_chief:
             check_shapes(estimator.model_dir, spec.scaffold)
         saves = config.is_chief and (config.save_checkpoints_secs or config.save_checkpoints_steps)
-        if saves and training.knows_position:
+        if saves:
             training.listener = PositionListener(estimator.model_dir, training.position)
             listeners = [*listeners, training.listener]
         self._current.open = training
         try:
             with watch_signals() as training.stop, self._job.training(training.stop), training.contexts:
                 loss = train(listeners)
+        except _StoppedInEvaluation:  # of a checkpoint that was just saved
+            loss = None
         except tf.train.NanLossDuringTrainingError:
             tf.logging.error("The loss was not a number in step %d.", training.first + training.steps())
             raise
@@ -222,6 +246,21 @@ class EstimatorTrainer:
         return session
 
 
+class _StoppedInEvaluation(Exception):
+    """A signal came while a training evaluated its checkpoint."""
+
+
+class _LeaveEvaluationHook(tf.train.SessionRunHook):
+    """Ends an evaluation inside a training after a signal. It has no result then, not one of a part of the data."""
+
+    def __init__(self, is_stopping: Callable[[], bool]) -> None:
+        self._is_stopping = is_stopping
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        if self._is_stopping():
+            raise _StoppedInEvaluation
+
+
 class _StopHook(tf.train.SessionRunHook):
     """Ends the training after a signal."""
 
@@ -236,6 +275,14 @@ class _StopHook(tf.train.SessionRunHook):
             if self._training.listener is not None:
                 self._training.listener.interrupt()
             run_context.request_stop()
+
+
+def _warn_without_checkpoint(estimator: Any, name: str, arguments: dict[str, Any], shown: str) -> None:
+    """Warns where TensorFlow goes on with random weights: `model_dir` may be misspelled."""
+    if arguments.get("checkpoint_path") or estimator._warm_start_settings is not None:
+        return
+    if tf.train.latest_checkpoint(estimator.model_dir) is None:
+        tf.logging.warning("model_dir=%r has no checkpoint: %s freshly initialized variables.", shown, _READERS[name])
 
 
 def _session_hooks(arguments: dict[str, Any]) -> list[tf.train.SessionRunHook]:

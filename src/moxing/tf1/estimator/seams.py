@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from moxing.tf1.estimator import repair
+from moxing.tf1.estimator.explained import check_input_fn, explained
 from moxing.tf1.module_proxy import ModuleProxy
 
 _MODULE = "tensorflow_estimator.python.estimator.estimator"
@@ -77,6 +78,9 @@ class Trainer(Protocol):
           train: trains with the listeners that it gets, and returns the last loss.
         """
 
+    def is_stopping(self) -> bool:
+        """Whether the open training was asked to stop: it saves a checkpoint and does not evaluate it."""
+
     def open_session(self, open_session: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         """Opens the session of a training.
 
@@ -120,6 +124,7 @@ def connect(trainer: Trainer) -> Any:
         )
 
     _train_without_tpus()
+    _connect_evaluation(trainer)
     _connect_construction(module, trainer)
     for name in _OPERATIONS:
         setattr(base, name, _operation(getattr(base, name), trainer))
@@ -142,7 +147,30 @@ def _connect_construction(module: Any, trainer: Trainer) -> None:
     module.maybe_overwrite_model_dir_and_session_config = lambda config, model_dir: complete(
         *trainer.configure(config, model_dir)
     )
+    create = module.Estimator.__init__
+
+    @functools.wraps(create)
+    def create_explained(*args: Any, **kwargs: Any) -> None:
+        with explained():
+            create(*args, **kwargs)
+
+    module.Estimator.__init__ = create_explained
     module._get_default_warm_start_settings = lambda settings: warm_start(trainer.warm_start(settings))
+
+
+def _connect_evaluation(trainer: Trainer) -> None:
+    """Skips the evaluations of `train_and_evaluate` in one process when the training was asked to stop."""
+    training: Any = importlib.import_module("tensorflow_estimator.python.estimator.training")
+    listener = training._NewCheckpointListenerForEvaluate
+
+    def unless_stopping(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            return None if trainer.is_stopping() else method(self, *args, **kwargs)
+
+        return call
+
+    listener.after_save, listener.end = unless_stopping(listener.after_save), unless_stopping(listener.end)
 
 
 def _operation(method: Callable[..., Any], trainer: Trainer) -> Callable[..., Any]:
@@ -151,7 +179,9 @@ def _operation(method: Callable[..., Any], trainer: Trainer) -> Callable[..., An
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         bound = signature.bind(*args, **kwargs)
-        with trainer.operation(args[0], method.__name__, bound.arguments) as result_of:
+        if "input_fn" in bound.arguments:
+            check_input_fn(bound.arguments["input_fn"])
+        with explained(), trainer.operation(args[0], method.__name__, bound.arguments) as result_of:
             return result_of(method(*bound.args, **bound.kwargs))
 
     return call
@@ -164,7 +194,8 @@ def _prediction(method: Callable[..., Any], trainer: Trainer) -> Callable[..., A
     def predict(*args: Any, **kwargs: Any) -> Iterator[Any]:
         # As in the package, nothing happens before the first value is asked for.
         bound = signature.bind(*args, **kwargs)
-        with trainer.operation(args[0], method.__name__, bound.arguments):
+        check_input_fn(bound.arguments["input_fn"])
+        with explained(), trainer.operation(args[0], method.__name__, bound.arguments):
             yield from method(*bound.args, **bound.kwargs)
 
     return predict
