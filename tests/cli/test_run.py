@@ -11,6 +11,8 @@ import pytest
 
 from helpers.launcher import moxing
 from moxing.cli import run
+from moxing.cli.cluster import run as run_cluster
+from moxing.framework import flags
 
 
 def write(path, text):
@@ -40,6 +42,7 @@ def test_options_at_the_wrong_place_or_misspelled(tmp_path, capsys):
     assert moxing("run", "train.py", "--workers", "2", "--ps=1", cwd=tmp_path).stderr == ""
     with pytest.raises(SystemExit, match="2"):
         run.main(["--worker", "2", "x.py"])
+    assert {f"--{name}" for name in flags._RUN_OPTIONS} == set(run_cluster.OPTIONS)
     assert "unrecognized arguments: --worker. Did you mean --workers?" in capsys.readouterr().err
 
 

@@ -136,10 +136,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _warn_about_late_options(target: str, is_module: bool, flags: Sequence[str]) -> None:
-    """Warns about options of `moxing run` after the script, which belong to the script, if it has no such flag."""
+    """Warns about options of a cluster after the script, which belong to the script, if it has no such flag."""
     end = flags.index("--") if "--" in flags else len(flags)
     given = {word.partition("=")[0]: word for word in flags[:end]}
-    late = [name for name in ("--legacy", "--verbose", *run_cluster.OPTIONS) if name in given]
+    late = [name for name in run_cluster.OPTIONS if name in given]
     if not late or is_module or not os.path.isfile(target):
         return
     paths = itertools.islice(Path(target).resolve().parent.rglob("*.py"), _MOST_SOURCES)

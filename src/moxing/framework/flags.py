@@ -25,6 +25,9 @@ from moxing.framework.flag import (
 )
 from moxing.framework.misspelled_flags import near_misses, not_read
 
+#: Options of `moxing run` for a cluster, which scripts do not see.
+_RUN_OPTIONS = frozenset({"workers", "ps", "max_restarts", "cluster_logs", "evaluator", "isolate"})
+
 #: The logger of TensorFlow, as for all warnings of a run. TensorFlow itself may not be imported yet.
 _log = logging.getLogger("tensorflow")
 
@@ -114,6 +117,8 @@ class FlagRegistry:
         for name in not_read(others):
             near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
             hint = f" Did you mean --{near[0]}?" if near else ""
+            if name in _RUN_OPTIONS:
+                hint = " Options of moxing run come before the script."
             _log.warning("Ignoring --%s: not a flag of MoXing or of this script.%s", name, hint)
 
     def _take_unknown(self) -> list[str]:

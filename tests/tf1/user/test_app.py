@@ -6,6 +6,7 @@ import types
 import pytest
 
 from moxing.framework import flags as moxing_flags
+from moxing.framework import misspelled_flags
 from moxing.tf1.user import app, flags
 
 
@@ -36,14 +37,17 @@ def test_the_defaults_are_those_of_the_process(monkeypatch):
 
 
 def test_unknown_flags_are_ignored_with_a_warning(monkeypatch, caplog):
-    # This file must not have the names: it is a module of the user.
-    typo, other = "".join(["epo", "ch"]), "".join(["zzz", "_yyy"])
+    # Not the modules of this process, which have these names in them.
+    monkeypatch.setattr(misspelled_flags, "_user_sources", lambda: iter(["parser.add_argument('--mine')"]))
     moxing_flags.FLAGS.reset()
-    monkeypatch.setattr(sys, "argv", ["train.py", f"--{typo}=5", f"--{other}", "7", "--noepochs", "--num_gpus=1"])
+    words = ["--epoch=5", "--zzz", "7", "--noepochs", "--num_gpus=1", "--mine", "--workers", "2"]
+    monkeypatch.setattr(sys, "argv", ["train.py", *words])
     assert exit_code(lambda argv: flags.FLAGS.epochs) == 1
     assert exit_code(lambda argv: 0) == 0  # it warns once
+    ignored = "not a flag of MoXing or of this script."
     assert [message for message in caplog.messages if "Ignoring" in message] == [
-        f"Ignoring --{typo}: not a flag of MoXing or of this script. Did you mean --epochs?",
-        f"Ignoring --{other}: not a flag of MoXing or of this script.",
+        f"Ignoring --epoch: {ignored} Did you mean --epochs?",
+        f"Ignoring --zzz: {ignored}",
+        f"Ignoring --workers: {ignored} Options of moxing run come before the script.",
     ]
     moxing_flags.FLAGS.reset()
