@@ -63,8 +63,8 @@ class LoopHook(tf.train.SessionRunHook):
         self._build_loop()
         if self._loop is None:
             # A hook that reads it after the step once, and before it the next time, sees the same step twice.
-            reads = known_hooks.shared_global_steps()
-            read_before_write([self._train_op, self._loss, *reads], self._global_step)
+            copies = [copied.op for copied in known_hooks.shared_global_steps()]
+            read_before_write([self._train_op, self._loss], self._global_step, copies)
 
     def _build_loop(self) -> None:
         if not tf.control_flow_v2_enabled():

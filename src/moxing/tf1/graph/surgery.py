@@ -77,7 +77,9 @@ def run_after(
             op._add_control_inputs([other for other in first if other not in op.control_inputs])
 
 
-def read_before_write(updates: Sequence[tf.Tensor | tf.Operation], variable: tf.Variable) -> None:
+def read_before_write(
+    updates: Sequence[tf.Tensor | tf.Operation], variable: tf.Variable, copies: Sequence[tf.Operation] = ()
+) -> None:
     """Makes the writes of a resource variable wait for all its reads in the same step that do not come after them.
 
     A program that assigns the global step by itself leaves open whether a learning rate that decays reads the value
@@ -86,6 +88,7 @@ def read_before_write(updates: Sequence[tf.Tensor | tf.Operation], variable: tf.
     Args:
       updates: tensors or operations of a step.
       variable: the variable; one that is no resource variable stays as it is.
+      copies: operations that the writes wait for too, such as copies of its value.
 
     Example:
       >>> with tf.Graph().as_default():
@@ -99,7 +102,7 @@ def read_before_write(updates: Sequence[tf.Tensor | tf.Operation], variable: tf.
     handle = getattr(variable, "handle", None)
     users = [op for op in ancestors(updates).values() if any(tensor is handle for tensor in op.inputs)]
     writes = [op for op in users if op.type.startswith(_WRITES)]
-    for read in (op for op in users if op not in writes):
+    for read in (*(op for op in users if op not in writes), *copies):
         before = ancestors([read])
         for write in writes:
             if write.name not in before and read not in write.control_inputs:
