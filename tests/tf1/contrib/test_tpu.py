@@ -100,3 +100,9 @@ def test_a_tpu_is_refused(tmp_path):
     done = launcher.warm_moxing(*words, cwd=tmp_path)
     assert done.returncode == 1
     assert "TPUEstimator(use_tpu=True)" in done.stderr and "Pass use_tpu=False" in done.stderr
+
+
+def test_a_cluster_of_tpus_is_refused_with_the_words_of_tpu_estimator():
+    expected = r"tpu='node-1'\): TensorFlow 2.21 can no longer run an Estimator on a TPU"
+    with pytest.raises(ValueError, match=expected):
+        cluster_resolver.TPUClusterResolver("node-1", zone=None, project=None)
