@@ -13,6 +13,7 @@ import pytest
 import tensorflow.compat.v1 as tf
 
 from helpers import launcher, warm
+from moxing.tf1.contrib import cluster_resolver
 
 PROGRAM = Path(__file__).resolve().parents[2] / "scripts" / "tpu_estimator_program.py"
 #: Runs the program and says how often it has called session.run.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 from moxing.tf1.contrib import _lazy
 
 __path__: list[str] = []
@@ -18,3 +20,19 @@ _NAMES = _lazy.names(
 
 __all__ = list(_NAMES)
 __getattr__, __dir__ = _lazy.module_functions(__name__, _NAMES)
+
+
+class TPUClusterResolver:
+    """Of `tf.contrib.cluster_resolver`; refused, like the `TPUEstimator(use_tpu=True)` for which programs make it.
+
+    Example:
+      >>> TPUClusterResolver('node-1')  # doctest: +ELLIPSIS
+      Traceback (most recent call last):
+      ValueError: TPUClusterResolver(tpu='node-1'): TensorFlow 2.21 can no longer run an Estimator on a TPU. ...
+    """
+
+    def __init__(self, tpu: str | None = None, *args: Any, **kwargs: Any) -> NoReturn:
+        raise ValueError(
+            f"TPUClusterResolver(tpu={tpu!r}): TensorFlow 2.21 can no longer run an Estimator on a TPU. Pass "
+            "use_tpu=False to train on CPUs or GPUs."
+        )
