@@ -100,7 +100,10 @@ class FlagRegistry:
         for name, error in self._errors.items():
             if name not in self._user_flags:
                 raise error
-        misses = near_misses(self._take_unknown(), [name for name in self._by_name if name not in self._user_flags])
+        unknown = self._take_unknown()
+        if not unknown:
+            return
+        misses = near_misses(unknown, [name for name in self._by_name if name not in self._user_flags])
         for name, near in misses.items():
             _log.warning("Ignoring --%s: not a flag of MoXing or of this script. Did you mean --%s?", name, near)
 

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import tensorflow.compat.v1 as tf
 
-from moxing.tf1.graph import v1_behavior, variable_fetches
+from moxing.tf1.graph import variable_fetches
 
 VALUE = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
 @pytest.fixture(autouse=True)
-def enabled():
-    v1_behavior.enable()
-    variable_fetches.install()  # a second time
+def installed():
+    variable_fetches.install()
+    variable_fetches.install()
 
 
 def test_a_session_returns_the_value_for_the_name_and_for_the_tensor():
     with tf.Graph().as_default() as graph, tf.Session() as session:
         with tf.variable_scope("net"):
-            weights = tf.get_variable("w", initializer=VALUE)
-        step = tf.Variable(7, name="step")
+            weights = tf.get_variable("w", initializer=VALUE, use_resource=True)
+        step = tf.Variable(7, name="step", use_resource=True)
         session.run(tf.global_variables_initializer())
         graph.finalize()
         handle = graph.get_tensor_by_name("net/w:0")
@@ -29,7 +31,11 @@ def test_a_session_returns_the_value_for_the_name_and_for_the_tensor():
         for key in ("name", "tensor", "variable"):
             np.testing.assert_array_equal(values[key], VALUE)
         assert values["op"] is None and values["s"] == [7] and step.name == "step:0"
-        np.testing.assert_array_equal(session.make_callable("net/w:0")(), VALUE)
+        call = session.make_callable("net/w:0")
+        np.testing.assert_array_equal(call(), VALUE)
+        # Before the session is closed: it raises an error afterwards.
+        del call
+        gc.collect()
         np.testing.assert_array_equal(session.run("net/w:0", {"net/w/Read/ReadVariableOp:0": VALUE + 1}), VALUE + 1)
 
 

@@ -71,6 +71,6 @@ def _as_list(args: Any) -> list[Any]:
 
 
 def _columns(tensor: Any) -> int:
-    if tensor.shape.rank != 2 or tensor.shape[1] is None:
+    if tensor.shape.rank != 2 or tensor.shape.as_list()[1] is None:
         raise ValueError(f"args must be tensors [batch, n] with a static n, got {tensor.name} of shape {tensor.shape}")
-    return int(tensor.shape[1])
+    return int(tensor.shape.as_list()[1])

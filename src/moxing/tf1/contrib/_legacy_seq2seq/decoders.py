@@ -131,7 +131,7 @@ def attention_decoder(
         raise ValueError("decoder_inputs must have at least one step, got none")
     if num_heads < 1:
         raise ValueError(f"num_heads must be at least 1, got {num_heads}")
-    if attention_states.shape[2] is None:
+    if attention_states.shape.as_list()[2] is None:
         raise ValueError(f"attention_states must have a static last dimension, got {attention_states.shape}")
     size = int(attention_states.shape[2])
     with v1.variable_scope(scope or "attention_decoder", dtype=dtype) as current:
@@ -146,7 +146,7 @@ def attention_decoder(
             if step:
                 v1.get_variable_scope().reuse_variables()
             inputs = _step_input(given, outputs, step, loop_function)
-            if inputs.shape.rank != 2 or inputs.shape[1] is None:
+            if inputs.shape.rank != 2 or inputs.shape.as_list()[1] is None:
                 raise ValueError(f"decoder_inputs must be [batch, n] with a static n, step {step} is {inputs.shape}")
             cell_output, state = cell(linear([inputs, *attention], inputs.shape[1], True), state)
             with v1.variable_scope(v1.get_variable_scope(), reuse=True if initial_state_attention else None):
