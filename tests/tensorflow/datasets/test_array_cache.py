@@ -145,12 +145,20 @@ def test_two_caches_of_the_same_samples_at_once(tmp_path, names):
 
 
 def test_a_cache_that_is_gone_leaves_no_open_files(tmp_path, names):
-    gc.collect()
-    before = len(os.listdir("/proc/self/fd"))
+    def own_files():
+        links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+        # One of them was that of listdir.
+        return [
+            path for link in links if os.path.lexists(link) for path in [os.readlink(link)] if str(tmp_path) in path
+        ]
+
+    kept = opened(tmp_path, names)
+    assert own_files()
+    del kept
     for _ in range(20):
         opened(tmp_path, names)
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert own_files() == []
 
 
 def test_many_threads(tmp_path, names):

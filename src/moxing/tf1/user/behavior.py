@@ -39,6 +39,7 @@ def disable_v2_behavior() -> None:
       >>> disable_v2_behavior()
       >>> tf.resource_variables_enabled(), tf.executing_eagerly()
       (True, False)
+      >>> tf.enable_v2_tensorshape()
     """
     v1_behavior.enable()
 

@@ -19,7 +19,7 @@ def test_it_is_an_affine_map_of_the_concatenation() -> None:
         v1.get_variable_scope().reuse_variables()
         plain = Linear([tf.constant(a), tf.constant(b)], 4, False)
         both, plain, kernel = run(both, plain([a, b]), v1.get_variable("kernel"))
-        with pytest.raises(ValueError, match=r"static n, got .* of shape \(1, None\)"):
+        with pytest.raises(ValueError, match=r"static n, got .* of shape \(1, (None|\?)\)"):
             linear(v1.placeholder(tf.float32, [1, None]), 4, True)
     np.testing.assert_allclose(plain, [[1, 2, 3]] @ kernel, rtol=1e-6)
     np.testing.assert_allclose(both, plain + 2, rtol=1e-6)

@@ -288,7 +288,7 @@ def luong_score(query: Any, keys: Any, scale: bool) -> Any:
 
 def bahdanau_score(processed_query: Any, keys: Any, normalize: bool) -> Any:
     """Returns the scores of Bahdanau's attention, [batch, time]."""
-    units, dtype = keys.shape[2], processed_query.dtype
+    units, dtype = int(keys.shape[2]), processed_query.dtype
     vector = v1.get_variable("attention_v", [units], dtype)
     hidden = keys + processed_query[:, None]
     if normalize:
